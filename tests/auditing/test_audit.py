@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import random
 import sys
 from functools import partial
@@ -29,6 +30,7 @@ from hushed.auditing._outputs import choose_encoder, find_lowest_bit
 from hushed.auditing._pairs import pattern_pairs, read_pairs
 from hushed.auditing._runs import prepare_runs
 from hushed.auditing._search import Search
+from hushed.auditing._storage import read_report, write_report
 from hushed.errors import BadFunction, ParameterError, TooFewPairs, TooFewSamples
 from hushed.guarantee import Guarantee
 
@@ -728,3 +730,50 @@ def test_a_number_as_a_claim_is_answered_with_the_guarantee_to_write(given):
         audit(lambda rows, rng: 0.0, [([0.0], [1.0])], claim=given)
     advised = str(refused.value).partition("write claim=")[2]
     assert advised == f"hs.Guarantee(epsilon={given})"
+
+
+def _from_the_system(rows, rng):
+    return sum(rows) + np.random.default_rng().laplace()
+
+
+def _from_a_global(rows, rng):
+    return sum(rows) + np.random.laplace()
+
+
+def _from_the_generator(rows, rng):
+    return sum(rows) + rng.laplace()
+
+
+@pytest.mark.parametrize("mechanism", [_from_the_system, _from_a_global, _from_the_generator])
+def test_a_seed_that_repeats_no_audit_is_told(mechanism):
+    """It said "seed 0" of noise of the system, too, though the same call may end in two ways."""
+    found = audit(
+        mechanism, [([0.0], [1.0])], claim=Guarantee(epsilon=3.0), samples=2000, seed=0, bits=False
+    )
+    told = mechanism is not _from_the_generator  # draws of doubles are equal by chance never
+    assert found.seeded == (not told)
+    assert ("The seed does not repeat this audit" in found.explain()) == told
+    assert found.to_dict().get("seeded", True) == found.seeded
+    assert pickle.loads(pickle.dumps(found)).seeded == found.seeded
+    assert read_report(write_report(found)).seeded == found.seeded
+
+
+@pytest.mark.parametrize("one", [[float("nan"), 1.0], [None, 1.0]])
+def test_a_missing_answer_of_a_pair_is_told(one):
+    """It was said to move by nan, beside a warning of NumPy."""
+    with pytest.raises(ParameterError, match=r"pair 1 .*an answer is missing \(None or NaN\)"):
+        quick(lambda rows, rng: 0.0, [(one, [0.0, 1.0])], batch=False, relation="answers")
+
+
+@pytest.mark.parametrize("hole", [None, float("nan")])
+def test_a_missing_cell_is_a_value_like_others_in_a_pair_of_tables(hole):
+    """Two missing cells are alike, and one row that differs in such a cell is one row."""
+
+    def count(rows, rng):
+        return len(rows) + rng.laplace()
+
+    options = {"claim": Guarantee(epsilon=3.0), "samples": 2000}
+    found = audit(count, [([("a", hole), ("b", 1.0)], [("a", hole), ("b", hole)])], **options)
+    assert found.tried == ("pair 1",)
+    with pytest.raises(ParameterError, match="0 rows differ"):
+        audit(count, [([("a", hole)], [("a", hole)])], **options)

@@ -404,6 +404,16 @@ def test_a_long_wait_is_told_beforehand(monkeypatch, capsys, terminal, long):
     assert ("To start these takes some " in told) == (terminal and long)
 
 
+def test_the_time_that_passes_is_shown_while_blocks_are_asked(monkeypatch, capsys):
+    """In a terminal alone: 101 blocks that import a library take minutes, as a hang does."""
+    mechanism = hs.Blocks([0, 1], epsilon=20.0, blocks=3)
+    hs.release(np.mean, np.ones(30), mechanism)
+    assert "asking about 3 blocks" not in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    hs.release(np.mean, np.ones(30), mechanism)
+    assert "asking about 3 blocks" in capsys.readouterr().err
+
+
 def test_a_wait_that_cannot_be_told_stops_nothing(monkeypatch):
     """It was paid for: a terminal that was closed is no reason to fail."""
 

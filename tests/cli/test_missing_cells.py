@@ -122,3 +122,22 @@ def test_a_choice_without_public_rows_is_refused_by_verify(folder):
     done = run("verify", "c.json", "f.py:mean", "--missing", "drop")
     assert done.exit_code == 2
     assert "--missing is about public rows and goes with --population" in done.stderr
+
+
+@pytest.mark.parametrize("first", ["a;b", "1,5;2,5"])
+def test_a_public_file_with_semicolons_says_what_separates_cells(folder, first):
+    """As spreadsheets write it where numbers have a decimal comma; it told of a number of cells."""
+    (folder / "german.csv").write_text(f"{first}\n" + "1,5;2,5\n" * 300)
+    done = run("sensitivity", "f.py:mean", "--population", "german.csv", "--rows", 50)
+    assert done.exit_code == 2
+    assert "separated by semicolons" in done.stderr
+    assert "decimal=','" in done.stderr
+
+
+def test_a_semicolon_in_a_name_separates_nothing(folder):
+    rows = (folder / "public.csv").read_text().replace("age,income", "age; in years,income", 1)
+    (folder / "named.csv").write_text(rows)
+    options = ("--gamma", 0.2, "--missing", "drop")
+    done = run("sensitivity", "f.py:mean", "--population", "named.csv", "--rows", 41, *options)
+    assert "semicolons" not in done.stderr
+    assert done.exit_code == 0, done.stderr

@@ -199,6 +199,7 @@ def test_a_quote_that_does_not_fit_is_a_price_all_the_same(run, tmp_path, priced
         (("--type", "cost=whole"), "types are int, float, string, bool, date, timestamp"),
         (("--type", "cots=float"), "did you mean 'cost'"),
         (("--sum", "city:0:1"), "--type city=float"),
+        (("--mean", "cost*patient:0:1"), '--derive "NAME=cost*patient"'),
         (("--where", "city > 3"), "--type city=float"),
         (("--count", "--user", "patient"), "give --max-rows-per-user N"),
         (

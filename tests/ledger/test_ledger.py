@@ -1142,7 +1142,8 @@ def test_a_query_that_forgot_its_user_hears_of_the_column_before_a_weaker_budget
     with pytest.raises(ParameterError) as refused:
         plain.charge("people", G(epsilon=0.1, neighbours="add-remove"))
     text = str(refused.value)
-    assert text.index("user='COLUMN' (--user COLUMN)") < text.index("open another budget")
+    assert text.index("user='COLUMN' (--user COLUMN)") < text.lower().index("open another budget")
+    assert text.count("--user COLUMN") == 1  # it was said twice
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])

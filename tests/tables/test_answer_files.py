@@ -5,7 +5,9 @@ import datetime
 import json
 import resource
 import signal
+import sqlite3
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -262,6 +264,32 @@ class TestCommand:
         out.write_bytes(b"old")
         assert run("--out", out, "--force").exit_code == 0
         assert out.read_bytes() not in (b"", b"old")
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".db", ".duckdb"])
+    def test_a_table_of_others_is_not_replaced_by_force(self, suffix, run, tmp_path):
+        """It may be somebody's private rows; an answer of hushed is replaced."""
+        other, frame = tmp_path / f"other{suffix}", pd.DataFrame({"x": [1, 2]})
+        if suffix in (".csv", ".parquet", ".arrow"):
+            out = other
+            write = {".csv": "to_csv", ".parquet": "to_parquet"}.get(suffix, "to_feather")
+            getattr(frame, write)(other)
+        else:
+            out = tmp_path / "linked.csv"
+            out.symlink_to(other)
+            library = duckdb if suffix == ".duckdb" else sqlite3
+            with library.connect(str(other)) as made:
+                made.execute("CREATE TABLE t (x INTEGER)")
+        before = other.read_bytes()
+        refused = run("--out", out, "--force")
+        assert refused.exit_code == 2
+        assert "a table that hushed did not write" in " ".join(refused.stderr.split())
+        assert (run.paid(), other.read_bytes()) == (0, before)
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+    def test_an_earlier_answer_is_replaced_by_force(self, suffix, run, tmp_path):
+        out = tmp_path / f"a{suffix}"
+        assert run("--out", out).exit_code == 0
+        assert run("--out", out, "--force").exit_code == 0
 
     @pytest.mark.parametrize(
         ("words", "told"),

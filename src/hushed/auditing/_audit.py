@@ -88,7 +88,8 @@ def audit(
     batch : bool, default False
         Whether one call gives many outputs.
     seed : int, Generator or None, default 0
-        Seed of every stream; None for fresh entropy.
+        Seed of every stream; None for fresh entropy. It repeats the audit of a mechanism that takes
+        its randomness from `rng` alone; of others the report says that it does not.
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
@@ -179,7 +180,7 @@ def audit(
             found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
     report = _report(found, claim, confidence, number, listed, begun, root)
     failed, made = runs.tally.failed, runs.tally.made
-    return replace(report, failed=failed, made=made if failed else 0)
+    return replace(report, failed=failed, made=made if failed else 0, seeded=runs.seeded)
 
 
 def _report(

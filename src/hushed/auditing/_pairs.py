@@ -339,7 +339,9 @@ def _find_moved(one: Any, other: Any) -> str:
         return "query answers must be numbers"
     if first.shape != second.shape:
         return f"they have shapes {first.shape} and {second.shape}"
+    if np.isnan(first).any() or np.isnan(second).any():
+        return "an answer is missing (None or NaN), so that nobody can tell how far it moves"
     moved = np.abs(first - second)
     if not bool(np.all(moved <= 1)):
-        return f"an answer moves by {np.nanmax(moved):g}, more than 1 (or is NaN)"
+        return f"an answer moves by {np.max(moved):g}, more than 1"
     return "" if moved.any() else "they are equal"

@@ -158,6 +158,9 @@ class AuditReport(Shown):
         Runs that raised an exception or ended without an answer, on both inputs together.
     made : int, default 0
         Runs among which these were counted, those of all stages on both inputs; 0 if none failed.
+    seeded : bool, default True
+        Whether the first runs gave the same outputs again from the same seed. False if the
+        mechanism takes randomness from elsewhere, so that the same call may end otherwise.
     """
 
     verdict: Verdict
@@ -180,9 +183,10 @@ class AuditReport(Shown):
     outcomes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     failed: int = 0
     made: int = 0
+    seeded: bool = True
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Read one that was pickled before failed runs were counted, too."""
+        """Read one that was pickled before the last fields were there."""
         read_state(self, state)
 
     def _card(self) -> Card:
@@ -252,6 +256,7 @@ class AuditReport(Shown):
                 f"{self.samples:,} runs on each side over "
                 f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
                 f"{self.seed}, {self.seconds:.1f} s.{self._describe_spent()}",
+                self._describe_seed(),
             )
             if part
         )
@@ -395,6 +400,16 @@ class AuditReport(Shown):
             f"and chose the {chosen}."
         )
 
+    def _describe_seed(self) -> str:
+        """Say that the seed does not repeat the audit, where it does not."""
+        if self.seeded:
+            return ""
+        return (
+            "The seed does not repeat this audit: the mechanism takes randomness from elsewhere "
+            "(the system, a global generator, or a state of its own), not from the generator it is "
+            "given alone. So the same call may give other numbers, and another verdict."
+        )
+
     def _describe_estimate(self) -> str:
         if self.estimate is None:
             return ""
@@ -459,6 +474,8 @@ class AuditReport(Shown):
             }
         if self.failed:
             record["failed"] = {"runs": self.made, "failed": self.failed}
+        if not self.seeded:
+            record["seeded"] = False
         if self.outcomes is not None:
             likelier, other = map(list, self.outcomes)
             record["outcomes"] = {"likelier": likelier, "other": other}

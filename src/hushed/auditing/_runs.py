@@ -38,6 +38,7 @@ _BATCH_CELLS = 2**19
 _BATCH, _SCALAR = 2**16, 2**8
 _PROBES = {"batch": 512, "scalar": 64}
 _TRIED = 32  # first runs on a table, of which one has to give an answer
+_REPEATED = 16  # first runs that are made again from the same seed
 _TRIED_SILENT = 2048  # on all tables, where those were silent: what tests first may rarely answer
 _NUMBERS = (float, np.float64, np.float32, np.ndarray)
 
@@ -61,7 +62,8 @@ class Runs:
 
     Each stage and pair has streams of its own under the seed. `progress` is called with
     words on how far the audit is; `bits` says whether events may look at the bit patterns of
-    doubles. The clock was at `begun` when the audit began. `span` is where the work stands before
+    doubles, `seeded` whether the first runs gave the same again. The clock was at `begun` when
+    the audit began. `span` is where the work stands before
     and after these runs, as shares of the whole: an audit of many pairs has a part for each.
     """
 
@@ -71,6 +73,7 @@ class Runs:
     workers: Workers
     progress: Progress
     bits: bool = True
+    seeded: bool = True
     keeping: Keeping | None = None
     begun: float = field(default_factory=time.perf_counter)
     span: tuple[float, float] = (0.0, 1.0)
@@ -215,7 +218,7 @@ def prepare_runs(
     verdict would be one on the failure.
     """
     with refuse_global_generators() if keep is not None else nullcontext():
-        source, probes = _learn(source, pairs, seed, remark or progress)
+        source, probes, seeded = _learn(source, pairs, seed, remark or progress)
     keeping = None
     if keep is not None:
         keeping = describe_mechanism(keep, source, name, private=private)
@@ -226,24 +229,39 @@ def prepare_runs(
         workers=workers,
         progress=progress,
         bits=bits,
+        seeded=seeded,
         keeping=keeping,
     )
 
 
 def _learn(
     source: Source, pairs: list[Pair], seed: int, remark: Progress
-) -> tuple[Source, list[Any]]:
-    """Run a mechanism on every table; gives it as it can be run, and its outputs."""
+) -> tuple[Source, list[Any], bool]:
+    """Run a mechanism on every table: as it can be run, its outputs, whether a seed fixes them."""
     try:
-        _require_an_answer(source, pairs, seed)
-        probes = _draw_probes(source, pairs, seed)
+        probes, seeded = _probe(source, pairs, seed)
     except BatchRaised as cause:
         remark(f"the batch mechanism raised {cause.name}: running it one call at a time")
         source = source.one_at_a_time()
-        _require_an_answer(source, pairs, seed)
-        probes = _draw_probes(source, pairs, seed)
+        probes, seeded = _probe(source, pairs, seed)
     _tell_failures(probes, remark)
-    return source, probes
+    return source, probes, seeded
+
+
+def _probe(source: Source, pairs: list[Pair], seed: int) -> tuple[list[Any], bool]:
+    _require_an_answer(source, pairs, seed)
+    probes = _draw_probes(source, pairs, seed)
+    return probes, _is_seeded(source, pairs[0], seed)
+
+
+def _is_seeded(source: Source, pair: Pair, seed: int) -> bool:
+    """Whether the same generator gives the same outputs again.
+
+    Noise of the system, a global generator and a count that goes on from call to call do not.
+    """
+    again = (source.draw(pair.rows, stage_generator(seed, "repeated"), _REPEATED) for _ in range(2))
+    first, second = ([read_object(output)[0] for output in list(each)] for each in again)
+    return first == second
 
 
 def _tell_failures(probes: list[Any], remark: Progress) -> None:

@@ -115,6 +115,7 @@ def _read(told: dict[str, Any]) -> AuditReport:
         outcomes=read_outcomes(told.get("outcomes")),
         failed=failed["failed"],
         made=failed["runs"],
+        seeded=told.get("seeded", True),
     )
 
 
@@ -167,7 +168,7 @@ def _rules(report: AuditReport) -> dict[str, bool]:
         and report.failed <= report.made <= 2 * report.samples
         and (report.failed > 0) == (report.made > 0)
         and report.made >= (report.failed > 0) * (seen.samples + seen.other_samples),
-        "seed": _is_count(report.seed),
+        "seed": _is_count(report.seed) and isinstance(report.seeded, bool),
         "seconds": isinstance(report.seconds, float) and 0 <= report.seconds < math.inf,
         "names": all(isinstance(each, str) for each in (*report.tried, report.witness.event))
         and len(set(report.named)) == len(report.named),

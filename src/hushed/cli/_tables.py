@@ -238,12 +238,26 @@ def _csv(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[An
         raise BadRows(f"{path.name} is not text in UTF-8; save it as CSV in UTF-8") from None
     except csv.Error as cause:
         raise BadRows(f"{path.name} cannot be read as CSV: {cause}") from None
+    if rows:
+        _refuse_semicolons(path, rows[0])
     if not rows or not (_has_header(path, rows) if header is None else header):
         return (), [list(row) for row in rows]
     names = tuple(cell.strip() for cell in rows[0])
     if len(set(names)) < len(names):
         raise BadRows(f"{path.name} names a column twice")
     return names, [list(row) for row in rows[1:]]
+
+
+def _refuse_semicolons(path: Path, first: list[str]) -> None:
+    """Refuse a file whose first row is one cell, or no numbers, unless it is cut at semicolons."""
+    parts = ",".join(first).split(";")
+    numbers = all(read_number(part.replace(",", ".")) is not None for part in parts)
+    if len(parts) > 1 and (len(first) == 1 or numbers):
+        raise BadRows(
+            f"{path.name}: its cells are separated by semicolons, and are read at commas, with "
+            "numbers as 1234.50. Write it so, as by pandas.read_csv(file, sep=';', decimal=',')"
+            ".to_csv(new_file, index=False)"
+        )
 
 
 def _drop_empty(lines: list[list[str]]) -> list[list[str]]:

@@ -28,6 +28,7 @@ _NO_PAGES = frozenset(
         ".docx",
     ]
 )
+_LOOKED_AT = 1 << 16  # bytes at either end of a file
 _PAGES = {
     "certificate": "<title>Certificate of ",
     "audit report": "<title>Audit: ",
@@ -179,11 +180,37 @@ def _check_kept(option: str, path: Path) -> None:
         raise ParameterError(f"{option} {path} is a ledger, or belongs to one; name another file")
     if path.is_file() and _is_private_key(path):
         raise ParameterError(f"{option} {path} is a private key; name another file")
+    if option != "--save" and path.is_file() and _is_table_of_others(path):
+        raise ParameterError(
+            f"{option} {path} holds a table that hushed did not write, so that even --force does "
+            "not replace it; name another file, or remove it"
+        )
     if path.is_file() and path.stat().st_nlink > 1:
         raise ParameterError(
             f"{option} {path} is a file with another name (a hard link), which would be written "
             "over, too; name another file"
         )
+
+
+def _is_table_of_others(path: Path) -> bool:
+    """Whether a file is a table, or a database, and no answer as hushed writes them.
+
+    An answer in CSV begins with the name of a column in quotation marks; those of Arrow and Parquet
+    are marked.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_LOOKED_AT)
+            file.seek(max(0, path.stat().st_size - _LOOKED_AT))
+            tail = file.read()
+    except OSError:
+        return False
+    if head.startswith(b"SQLite format 3") or head[8:12] == b"DUCK":
+        return True
+    if head.startswith((b"PAR1", b"ARROW1")):
+        return b"not_included" not in tail
+    named = path.suffix.lower() in (".csv", ".tsv")
+    return named and not head.startswith(b'"') and b"\n" in head.strip()
 
 
 def _is_private_key(path: Path) -> bool:

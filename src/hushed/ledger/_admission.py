@@ -106,28 +106,23 @@ def _way_out(name: str, limit: Guarantee, promise: Guarantee) -> str:
     command = f"hushed ledger open LEDGER NAME --epsilon EPSILON {' '.join(options)}"
     spelled = f"{', '.join(asked)} in its limit ({command})"
     others: list[str] = []
-    by_user = promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove"
-    if by_user and limit.unit == "user":  # first, for the other way protects less
-        others.append("query the table with user='COLUMN' (--user COLUMN)")
-    first = len(others)
     if _can_be_turned(limit, promise):
         others.append(
             "release without a ledger, and charge by hand what it costs where a row is replaced, "
             f"2 epsilon and more than twice delta: ledger.charge({name!r}, "
             "guarantee.for_replacement())"
         )
+    by_user = promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove"
     if by_user and limit.unit == "row":
         others.append("query tables without user=COLUMN")
     if _for_fewer(limit, promise):
         others.append(f"sample with protect={limit.protect!r}")
-    ways = [*others[:first], f"open another budget with {spelled}", *others[first:]]
-    told = ", or ".join(ways)
-    told = told[0].upper() + told[1:]
+    told = ", or ".join([f"Open another budget with {spelled}", *others])
     if limit.unit != "row" and promise.unit == "row":
         return (
             "The budget protects people, and this release protects rows, which says less where "
-            "somebody has several: release with user='COLUMN' (--user COLUMN) where it can be "
-            f"given. {told}. Two budgets do not add up to one total"
+            "somebody has several: query the table, or release, with user='COLUMN' (--user COLUMN) "
+            f"where it can be given. {told}. Two budgets do not add up to one total"
         )
     return told
 

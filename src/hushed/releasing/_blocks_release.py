@@ -15,7 +15,7 @@ from hushed._functions._gate import (
 )
 from hushed._functions._isolation import Isolation
 from hushed._ground.printing import tell_seconds
-from hushed._ground.progress import tell_note, tell_wait
+from hushed._ground.progress import show_elapsed, tell_note, tell_wait
 from hushed._rows import _containers as containers
 from hushed.blocks import Blocks, Pool
 from hushed.blocks._calls import open_calls
@@ -84,12 +84,14 @@ def release_blocks(
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
         if paid.kept is None:
             _tell_wait(calls, mechanism.blocks or 1)
-        return draw_and_store(
-            lambda: _ask_and_draw(mechanism, calls, rows),
-            lambda: certify_blocks(mechanism, name, charged=paid.terms, **said),
-            paid,
-            "answer",
-        )
+        asking = f"asking about {mechanism.blocks} blocks"
+        with show_elapsed(asking, None, shown=paid.kept is None):
+            return draw_and_store(
+                lambda: _ask_and_draw(mechanism, calls, rows),
+                lambda: certify_blocks(mechanism, name, charged=paid.terms, **said),
+                paid,
+                "answer",
+            )
 
 
 def _tell_untried(mechanism: Blocks) -> None:
@@ -109,8 +111,9 @@ def _tell_wait(calls: Isolation, blocks: int) -> None:
     seconds, workers = calls.foresee(blocks)
     tell_wait(
         f"hs.Blocks asks about {blocks} blocks, {workers} at a time, each in a new process. To "
-        f"start these takes some {tell_seconds(seconds)}; how long a call takes depends on its "
-        "rows, and no progress is shown",
+        f"start these takes some {tell_seconds(seconds)}. What the function imports in its own "
+        "lines comes on top, in each call. How long a call takes depends on its rows: the time "
+        "that has passed is shown, and not how many are done",
         seconds,
     )
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import format_up
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
@@ -292,18 +293,18 @@ class _Ask:
         if self.calibration != "marginal" and other is not None and other <= gamma:
             ways.append("choose the marginal calibration, which needs fewer pairs")
         if not given:
-            ways += self._other_promises(known)
+            ways += self._other_promises(known, gamma)
         return (
             f"gamma={gamma:.6g} for {self.reach.protect!r} takes {self.pairs} pairs of "
             f"{each}{whole} under the {self.calibration!r} calibration: {needed} public {units}. "
             f"The public table has {known}, which support {level}: {', or '.join(ways)}"
         )
 
-    def _other_promises(self, known: int) -> list[str]:
+    def _other_promises(self, known: int, gamma: float) -> list[str]:
         ways = []
         reach = self.reach
         if is_given_the_rest(replace(reach, protect="record")) and not reach.whole:
-            ways += self._blocks(known)
+            ways += self._blocks(known) or self._marginal_blocks(known, gamma)
         if is_given_the_rest(reach) and known > 2 * self.pairs:
             ways.append(_accept("given-the-rest"))
         return ways or [
@@ -311,6 +312,14 @@ class _Ask:
             "draw from a simulator",
             _accept("table"),
         ]
+
+    def _marginal_blocks(self, known: int, gamma: float) -> list[str]:
+        """Say which blocks the public rows are enough for under the other calibration."""
+        if self.calibration == "marginal" or self.reach.parts > 1:
+            return []
+        pairs = choose_rank("marginal", gamma=decimal_of(gamma)).pairs
+        found = replace(self, calibration="marginal", pairs=pairs)._blocks(known)
+        return [f"{each} and choose the marginal calibration" for each in found]
 
     def _blocks(self, known: int) -> list[str]:
         """Say which blocks the public rows are enough for; without some rows, if few sizes fit."""

@@ -32,6 +32,7 @@ from hushed.tables._expression_parts import (
 )
 
 _NAMED = 50  # columns that a message lists
+_SHORT = 60  # letters of an expression that is quoted
 _NUMBERS: tuple[ColumnType, ...] = ("int", "float")
 _TIMES: tuple[ColumnType, ...] = ("date", "timestamp")
 _NO_DAYS = (
@@ -94,8 +95,14 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     hint = suggest(name, known)
     listed = ", ".join(map(shown, known[:_NAMED]))
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    computed = ""
+    if set(name) & set("+-*/()<>=") and len(name) <= _SHORT:
+        computed = (
+            ". To compute a column, derive it first, and name the new one: "
+            f"derive('NAME', {name!r}), or --derive \"NAME={name}\""
+        )
     raise ParameterError(
-        f"there is no column {as_given(name)}{hint or ';'} columns: {listed}{more}"
+        f"there is no column {as_given(name)}{hint or ';'} columns: {listed}{more}{computed}"
     )
 
 

@@ -17,7 +17,7 @@ from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column, is_sendable
-from hushed.tables._requests import GROUPABLE, KEY_TYPES, read_key, require_name
+from hushed.tables._requests import GROUPABLE, KEY_TYPES, is_missing, read_key, require_name
 
 MOST_CELLS = 100_000  # of a public table: all of it is a part of the query
 _NUMBERS: tuple[ColumnType, ...] = ("int", "float")
@@ -158,16 +158,9 @@ def _read_row(place: int, key: Any, kind: ColumnType, on: str) -> Any:
     try:
         return read_key(key, kind, on)
     except ParameterError as error:
-        rest = "; leave that row out: no private row meets it" if _is_missing(key) else ""
+        rest = "; leave that row out: no private row meets it" if is_missing(key) else ""
         words = f"row {place} of the public table: {error.message}{rest}"
         raise ParameterError(words, parameter="public") from None
-
-
-def _is_missing(key: Any) -> bool:
-    """Whether a key is None, or NaN of whatever kind: some of them are compared with nothing."""
-    with suppress(TypeError, ArithmeticError):
-        return key is None or (np.ndim(key) == 0 and bool(key != key))  # noqa: PLR0124
-    return True
 
 
 def _require_one_row(keys: Sequence[Any], on: str) -> None:

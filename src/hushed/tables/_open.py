@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hushed._ground.calls import called_as
+from hushed._ground.calls import explained
 from hushed._ground.printing import as_given, brief
 from hushed._ground.types import ColumnType
 from hushed._ground.warned import warn_outside
@@ -17,7 +17,10 @@ from hushed.tables._requests import GROUPABLE, KEY_TYPES
 from hushed.tables._table import Table
 
 
-@called_as('hs.table("stays.csv")')
+@explained(
+    'call it as in hs.table("stays.csv"). What separates the cells of a CSV file is read from its '
+    "first line, or from header=; decimal commas are converted first, as docs/tables.md shows"
+)
 def table(
     source: Any,
     name: str = "rows",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -330,7 +331,22 @@ def _read_keys(values: Any, key_type: ColumnType, column: str) -> tuple[Any, ...
         raise ParameterError(
             f"the keys of {brief(column)} must be listed, got {type(values).__name__}"
         )
-    return tuple(read_key(value, key_type, column) for value in list_in_order(values))
+    listed = list_in_order(values)
+    if any(is_missing(value) for value in listed):
+        asked = f"is_null(column({column!r}))"
+        raise ParameterError(
+            f"a key of {brief(column)} is missing (None or NaN): rows without a value belong to no "
+            f"key. Leave it out; a table with filter({brief(asked)}) answers about these rows",
+            parameter="keys",
+        )
+    return tuple(read_key(value, key_type, column) for value in listed)
+
+
+def is_missing(key: Any) -> bool:
+    """Whether a key is None, or NaN of whatever kind: some of them are compared with nothing."""
+    with suppress(TypeError, ArithmeticError):
+        return key is None or (np.ndim(key) == 0 and bool(key != key))  # noqa: PLR0124
+    return True
 
 
 def read_key(value: Any, key_type: ColumnType, column: str) -> Any:
