@@ -180,7 +180,7 @@ class TestKeys:
         assert len(book.entries("b")) == 1
 
     def test_a_query_that_a_replica_takes_back_is_paid_once(self, postgres, book):
-        """A replica ends queries that are in its way: no row decides that, and it is asked again."""
+        """A replica ends what is in its way: no row decides that, and it is asked again."""
         database = postgres.create_database()
         postgres.run(
             "CREATE TABLE t AS SELECT 1.5::float8 AS x FROM generate_series(1, 60)",
