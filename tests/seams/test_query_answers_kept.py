@@ -18,6 +18,7 @@ from hushed.cli import app
 from hushed.errors import (
     DamagedLedger,
     EngineUnavailable,
+    HushedWarning,
     KeyInUse,
     LedgerUnavailable,
     NotFound,
@@ -176,6 +177,29 @@ class TestKeys:
             hs.table(postgres.url(database), "t").count().release(**ask, ledger=Cutting())
         answer = hs.table(postgres.url(database), "t").count().release(**ask, ledger=book)
         assert answer.entry == 1
+        assert len(book.entries("b")) == 1
+
+    def test_a_query_that_a_replica_takes_back_is_paid_once(self, postgres, book):
+        """A replica ends what is in its way: no row decides that, and it is asked again."""
+        database = postgres.create_database()
+        postgres.run(
+            "CREATE TABLE t AS SELECT 1.5::float8 AS x FROM generate_series(1, 60)",
+            "CREATE TABLE conflict AS SELECT true AS here",
+            "CREATE FUNCTION apply() RETURNS float8 LANGUAGE plpgsql STABLE AS $$ BEGIN "
+            "IF (SELECT here FROM public.conflict) THEN "
+            "RAISE 'canceling statement due to conflict with recovery' USING ERRCODE = '40001'; "
+            "END IF; RETURN 0; END $$",
+            "CREATE VIEW v AS SELECT x + public.apply() AS x FROM t",
+            database=database,
+        )
+        with pytest.warns(HushedWarning, match="v is a view"):
+            table = hs.table(postgres.url(database), "v").sum("x", low=0, high=2)
+        ask = {"epsilon": 1.0, "budget": "b", "key": "may", "ledger": book}
+        for _ in range(2):
+            with pytest.raises(QueryFailed, match="again under the key 'may', at no cost"):
+                table.release(**ask)
+        postgres.run("UPDATE conflict SET here = false", database=database)
+        assert table.release(**ask).entry == 1
         assert len(book.entries("b")) == 1
 
     def test_a_file_replaced_during_a_query_is_paid_once(self, tmp_path, book):

@@ -116,7 +116,8 @@ class Dialect:
     fetch: Callable[[Backend, PlannedQuery], Sequence[tuple[Any, ...]]] = field(repr=False)
     # Whether an exception says that the engine is not available, before a query.
     is_lost: Callable[[Exception], bool] = field(repr=False)
-    # Whether an exception says that the connection is lost, during a query.
+    # Whether an exception says that the connection is lost, or the query taken back, for a reason
+    # that is none of its rows.
     is_gone: Callable[[Exception], bool] = field(repr=False)
     # Whether a connection is closed, as far as is known without asking.
     is_closed: Callable[[Backend], bool] = field(default=lambda _: False, repr=False)

@@ -19,11 +19,11 @@ from hushed.tables._engine.connections import Connection
 from hushed.tables._engine.dialect import PlannedQuery
 
 _NOT_ENCODED = "a key or constant does not fit the encoding of the database"
-_GONE = "; the connection is lost: open the table again"
+_GONE = "; the server or the network ended it: open the table again"
 
 
 class ConnectionLost(QueryFailed):
-    """The connection, or the file that was opened, is lost; this does not depend on the rows."""
+    """The connection, the transaction, or the file that was opened, is lost; no row decides it."""
 
 
 class _TimeOver(Exception):

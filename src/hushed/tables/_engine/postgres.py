@@ -311,13 +311,14 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _is_gone(error: Exception) -> bool:
-    """Whether the connection is lost, or the server was stopped."""
+    """Whether the connection is lost, or the server ended the query for a reason of its own."""
     operational = any(each.__name__ == "OperationalError" for each in type(error).mro())
     if not type(error).__module__.startswith("psycopg") or not operational:
         return False
     state = _state(error)
     # 57P and 25P03: stopped by a person, or for waiting too long; not for a query that takes long.
-    return state[:2] in ("", "08") or state[:3] == "57P" or state == "25P03"
+    # 40: in conflict with another transaction, as on a replica that has to apply changes.
+    return state[:2] in ("", "08", "40") or state[:3] == "57P" or state == "25P03"
 
 
 def _state(error: Exception) -> str:
