@@ -40,6 +40,14 @@ OtherPeopleOption = Annotated[
         "before is not charged.",
     ),
 ]
+SecondBudgetOption = Annotated[
+    bool,
+    typer.Option(
+        "--second-budget",
+        help="Take a table that is a data set already, with a budget for each: whoever is in it "
+        "has the privacy loss of both.",
+    ),
+]
 
 
 def run_server(
@@ -120,6 +128,7 @@ def add(
         ),
     ] = None,
     other_people: OtherPeopleOption = False,
+    second_budget: SecondBudgetOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -151,7 +160,14 @@ def add(
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
-        problem = add_dataset(folder, name, section | told_all, limit, other_people=other_people)
+        problem = add_dataset(
+            folder,
+            name,
+            section | told_all,
+            limit,
+            other_people=other_people,
+            second_budget=second_budget,
+        )
         result.update(dataset=name, kept=DONE)
         notes = describe_columns(folder, name)
         result.update(notes=list(notes))
@@ -197,6 +213,7 @@ def confirm(
         ),
     ] = False,
     other_people: OtherPeopleOption = False,
+    second_budget: SecondBudgetOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -206,7 +223,11 @@ def confirm(
         from hushed.server._columns import describe_columns  # noqa: PLC0415
 
         found = confirm_dataset(
-            folder, name, accept_change=accept_change, other_people=other_people
+            folder,
+            name,
+            accept_change=accept_change,
+            other_people=other_people,
+            second_budget=second_budget,
         )
         result.update(dataset=name, budget=found.budget, at_once=found.at_once, kept=DONE)
         result.update(changes=list(found.changes), carried=list(found.carried))

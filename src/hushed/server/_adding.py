@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee
 from hushed.ledger._accounts import new_budget
 from hushed.ledger._together import find_budget
@@ -19,6 +19,7 @@ from hushed.server._carrying import Spent, carry_spent, find_spent
 from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
 from hushed.server._datasets import (
     find_registered,
+    list_again,
     list_places,
     open_dataset,
     register,
@@ -44,6 +45,7 @@ def add_dataset(
     limit: Guarantee,
     *,
     other_people: bool = False,
+    second_budget: bool = False,
 ) -> str:
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
@@ -69,6 +71,8 @@ def add_dataset(
                 "choose another name"
             )
         now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
+        if not second_budget:
+            _require_once(folder, settings, name, found, table)
         places = list_places(folder, found, table)
         spent: tuple[Spent, ...] = ()
         if not other_people:
@@ -124,7 +128,12 @@ class Confirmed:
 
 
 def confirm_dataset(
-    folder: Path, name: str, *, accept_change: bool = False, other_people: bool = False
+    folder: Path,
+    name: str,
+    *,
+    accept_change: bool = False,
+    other_people: bool = False,
+    second_budget: bool = False,
 ) -> Confirmed:
     """Take a data set as it is now, for somebody has looked at the change; the budget it has.
 
@@ -138,6 +147,9 @@ def confirm_dataset(
         require_keys(found, table)
         require_budget(ledger, found)
         before = find_registered(ledger, name)
+        kept = before is not None and before.budget == found.budget  # was looked at then
+        if not (kept or second_budget):
+            _require_once(folder, settings, name, found, table)
         described = before is not None and before.describes(found)
         layout = "" if before is None else before.layout
         changes = list_changes(layout, table)
@@ -159,10 +171,22 @@ def confirm_dataset(
     )
 
 
+def _require_once(
+    folder: Path, settings: Settings, name: str, found: DatasetSettings, table: Table
+) -> None:
+    """Refuse one more budget for the people of a table, if nobody has said that it is meant."""
+    others = list_again(folder, settings, name, found, table)
+    if any(settings.dataset[each].budget == found.budget for each in others):
+        return
+    if again := say_again(settings, name, found, others):
+        raise Refusal(f"{again}; if a second budget is what you mean, give --second-budget")
+
+
 def _say_problem(
     folder: Path, settings: Settings, name: str, found: DatasetSettings, table: Table
 ) -> str:
     """Say what a steward has to know of a data set that can be asked."""
     more = say_may_change(table) or say_untyped(folder, found, table)
-    again = say_again(folder, settings, name, found, table)
+    others = list_again(folder, settings, name, found, table)
+    again = say_again(settings, name, found, others)
     return "; ".join(filter(None, (more, again, *table.connection.told)))
