@@ -159,6 +159,7 @@ def find_source(folder: Path, settings: DatasetSettings) -> Source:
         user=settings.user,
         types=settings.types(),
         header=settings.header,
+        listed={name: each.keys for name, each in settings.column.items() if each.keys},
     )
 
 
