@@ -33,8 +33,10 @@ from hushed.server._datasets import (
 )
 from hushed.server._layouts import list_changes, require_read_alike
 from hushed.server._opening import open_own
+from hushed.server._people_told import say_approvers
 
 if TYPE_CHECKING:
+    from hushed.ledger import Ledger
     from hushed.tables import Table
 
 
@@ -77,7 +79,7 @@ def add_dataset(
         spent: tuple[Spent, ...] = ()
         if not other_people:
             spent = find_spent(ledger, stack, now_are, name, table, places, budget)
-        problem = _say_problem(folder, settings, name, found, table)
+        problem = _say_problem(ledger, folder, now_are, name, table)
         if known is None:  # what can be refused was refused: a limit is never changed
             ledger.open_budget(found.budget, limit, note=budget.note)
         carried = carry_spent(ledger, found.budget, spent)
@@ -162,12 +164,13 @@ def confirm_dataset(
             spent = find_spent(ledger, stack, settings, name, table, places, budget)
         carried = carry_spent(ledger, found.budget, spent)
         register(ledger, name, found, table, places, other_people=other_people)
+        problem = _say_problem(ledger, folder, settings, name, table)
     return Confirmed(
         carried=carried,
         budget=found.budget,
         at_once=described,
         changes=changes,
-        problem=_say_problem(folder, settings, name, found, table),
+        problem=problem,
     )
 
 
@@ -182,11 +185,13 @@ def _require_once(
         raise Refusal(f"{again}; if a second budget is what you mean, give --second-budget")
 
 
-def _say_problem(
-    folder: Path, settings: Settings, name: str, found: DatasetSettings, table: Table
-) -> str:
+def _say_problem(ledger: Ledger, folder: Path, settings: Settings, name: str, table: Table) -> str:
     """Say what a steward has to know of a data set that can be asked."""
+    found = settings.dataset[name]
     more = say_may_change(table) or say_untyped(folder, found, table)
     others = list_again(folder, settings, name, found, table)
     again = say_again(settings, name, found, others)
-    return "; ".join(filter(None, (more, again, *table.connection.told)))
+    own = settings.model_copy(update={"dataset": {name: found}})
+    return "; ".join(
+        filter(None, (more, again, say_approvers(ledger, own), *table.connection.told))
+    )

@@ -337,8 +337,9 @@ def require_same_unit(budget: Budget, settings: DatasetSettings) -> None:
     if (limit.unit, limit.neighbours) != (unit, "add-remove"):
         raise ParameterError(
             f"the budget {budget.name!r} is for {limit.unit}s and {limit.neighbours} "
-            f"neighbours, for ever; queries on this table need {unit}s and add-remove: add the "
-            "data set under another name, which gets a budget of its own"
+            f"neighbours, for ever; queries on this table need {unit}s and add-remove: take it "
+            f"out of {FILE}, and add the data set under another name, which gets a budget of its "
+            "own"
         )
 
 
