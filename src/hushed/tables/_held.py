@@ -53,7 +53,8 @@ def unlisted_warnings(listed: Mapping[str, Sequence[Any]], query: Query) -> tupl
         for part in _list_parts(query)
         if texts and isinstance(part, ast.Compare)
         for column, constant in _list_equalities(part)
-        if column in texts and isinstance(constant, str) and constant not in lists[column]
+        if column and column in texts
+        if isinstance(constant, str) and constant not in lists[column]
     ]
     return tuple(dict.fromkeys(found))
 
