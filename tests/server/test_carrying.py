@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from tests.server.conftest import make_folder
@@ -35,13 +36,16 @@ def name_budget(folder, old, new):
     file.write_text(file.read_text().replace(f'budget = "{old}"', f'budget = "{new}"'))
 
 
+add_twice = partial(add_dataset, second_budget=True)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A data set of which 0.3 in two charges is spent, and a second one of the same table."""
     make_folder(tmp_path)
     place = tmp_path / "stats"
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
-    assert "charges there what more has spent" in add_dataset(place, "more", told, LIMIT)
+    assert "charges there what more has spent" in add_twice(place, "more", told, LIMIT)
     for epsilon in (0.1, 0.2):
         charge(place, "stays", epsilon)
     charge(place, "more", 1.0)
@@ -77,7 +81,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_confirmed(folder):
 
 def test_gamma_that_the_new_budget_lacks_is_refused(folder, tmp_path):
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
-    add_dataset(
+    add_twice(
         folder, "third", told, Guarantee(epsilon=1, gamma=0.1, neighbours="add-remove", unit="user")
     )
     charge(folder, "third", 0.1, gamma=0.05)
@@ -99,9 +103,7 @@ def test_a_table_that_was_taken_out_and_comes_again_brings_what_was_spent(folder
     text = file.read_text()
     file.write_text(text[: text.index("[dataset.more]")])
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
-    assert "epsilon 1, delta 0 was spent of budget 'more'" in add_dataset(
-        folder, "new", told, LIMIT
-    )
+    assert "epsilon 1, delta 0 was spent of budget 'more'" in add_twice(folder, "new", told, LIMIT)
     assert left(folder, "new") == 2.0
 
 
@@ -125,7 +127,7 @@ def replaced(folder, tmp_path):
 
 
 def test_a_file_that_was_replaced_meanwhile_has_the_same_people(folder, replaced):
-    assert "epsilon 1, delta 0 was spent of budget 'more'" in add_dataset(
+    assert "epsilon 1, delta 0 was spent of budget 'more'" in add_twice(
         folder, "new", replaced, LIMIT
     )
     assert left(folder, "new") == 2.0
@@ -141,12 +143,12 @@ def test_an_add_that_is_refused_opens_no_budget_so_that_its_own_advice_can_be_ta
 ):
     before = budgets(folder)
     with pytest.raises(Refusal, match="take a larger budget"):
-        add_dataset(folder, "new", replaced, replace(LIMIT, epsilon=0.5))
+        add_twice(folder, "new", replaced, replace(LIMIT, epsilon=0.5))
     rows = {key: each for key, each in replaced.items() if key != "user"}
     with pytest.raises(Refusal, match="protects users: it cannot be charged to 'new'"):
-        add_dataset(folder, "new", rows, replace(LIMIT, unit="row"))
+        add_twice(folder, "new", rows, replace(LIMIT, unit="row"))
     assert budgets(folder) == before
-    assert "charged to 'new'" in add_dataset(folder, "new", replaced, LIMIT)
+    assert "charged to 'new'" in add_twice(folder, "new", replaced, LIMIT)
     assert left(folder, "new") == 2.0
 
 
@@ -156,7 +158,7 @@ def test_what_does_not_fit_together_is_refused_before_any_of_it_is_charged(folde
     file.write_text(file.read_text().partition("[dataset.")[0])  # 0.7 and 1 were spent
     before = budgets(folder)
     with pytest.raises(Refusal, match="'stays', and together do not fit into budget 'new'"):
-        add_dataset(folder, "new", replaced, replace(LIMIT, epsilon=1.5))
+        add_twice(folder, "new", replaced, replace(LIMIT, epsilon=1.5))
     assert budgets(folder) == before
     described = "source = '../stays.csv'\nuser = 'patient'\nbudget = 'other'\n"
     file.write_text(f"{file.read_text()}[dataset.other]\n{described}")
@@ -183,7 +185,7 @@ def test_rows_that_a_data_set_had_before_are_known_when_they_come_again(folder, 
     take_out(folder, "more")
     column = {"cost": {"kind": "float"}}
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient", "column": column}
-    assert "was spent of budget 'more'" in add_dataset(folder, "new", told, LIMIT)
+    assert "was spent of budget 'more'" in add_twice(folder, "new", told, LIMIT)
     assert left(folder, "new") == 2.0
 
 
@@ -197,13 +199,13 @@ def test_people_are_known_whose_data_set_has_the_rows_of_others_by_now(folder, t
     assert confirm_dataset(folder, "more").carried == ()
     column = {"cost": {"kind": "float"}}
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient", "column": column}
-    assert "was spent of budget 'more'" in add_dataset(folder, "new", told, LIMIT)
+    assert "was spent of budget 'more'" in add_twice(folder, "new", told, LIMIT)
     assert (left(folder, "new"), left(folder, "second")) == (2.0, 2.5)
     assert not check_server(folder).problems
 
 
 def test_whoever_adds_rows_of_other_people_says_so(folder, replaced):
-    assert "was spent" not in add_dataset(folder, "new", replaced, LIMIT, other_people=True)
+    assert "was spent" not in add_twice(folder, "new", replaced, LIMIT, other_people=True)
     assert left(folder, "new") == 3.0
     told = read_trail(folder, None, 1)[0][0]
     assert told["action"] == "confirmed a data set of other people"
@@ -212,11 +214,11 @@ def test_whoever_adds_rows_of_other_people_says_so(folder, replaced):
 @pytest.mark.slow
 def test_a_table_of_a_database_is_known_under_any_description_and_login(folder, source):
     told = {"source": source, "table": "stays", "user": "patient"}
-    add_dataset(folder, "there", told, LIMIT)
+    add_twice(folder, "there", told, LIMIT)
     charge(folder, "there", 0.5)
     take_out(folder, "there")
     other = told | {"source": f"{source}?application_name=other", "max_rows_per_user": 3}
-    assert "epsilon 0.5, delta 0 was spent of budget 'there'" in add_dataset(
+    assert "epsilon 0.5, delta 0 was spent of budget 'there'" in add_twice(
         folder, "new", other, LIMIT
     )
     assert left(folder, "new") == 2.5
@@ -231,7 +233,7 @@ def test_a_name_that_is_added_again_brings_what_was_spent_of_another_budget(fold
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
     limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
     with pytest.raises(Refusal, match="was spent of budget 'more'"):
-        add_dataset(folder, "stays", told, limit)
+        add_twice(folder, "stays", told, limit)
     with Ledger(f"sqlite:///{folder}/hushed.db", create=False) as ledger:
         assert ledger.balance("stays").epsilon_left == 0.7
 
@@ -249,7 +251,7 @@ def test_a_table_that_comes_under_one_name_after_another_brings_each_charge_once
     limit = Guarantee(epsilon=9.0, neighbours="add-remove", unit="user")
     for name in ("one", "two", "three"):
         take_all_out(folder)
-        add_dataset(folder, name, told, limit)
+        add_twice(folder, name, told, limit)
         assert left(folder, name) == 7.7  # 0.3 of stays and 1 of more
         confirm_dataset(folder, name)
         assert left(folder, name) == 7.7
@@ -261,8 +263,8 @@ def test_a_table_that_comes_under_one_name_after_another_brings_each_charge_once
 def test_no_more_is_charged_than_the_old_limit_which_holds_for_all_of_it(folder, tmp_path):
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
     limit = Guarantee(epsilon=3.0, delta=1e-5, neighbours="add-remove", unit="user")
-    add_dataset(folder, "noisy", told, limit)
-    add_dataset(folder, "large", told, replace(limit, epsilon=4.0, delta=1e-4))
+    add_twice(folder, "noisy", told, limit)
+    add_twice(folder, "large", told, replace(limit, epsilon=4.0, delta=1e-4))
     loss = privacy_loss.gaussian(0.05)
     promise = replace(limit, epsilon=loss.epsilon(1e-7), delta=1e-7)
     with open_own(folder)[1] as ledger:
@@ -275,13 +277,13 @@ def test_no_more_is_charged_than_the_old_limit_which_holds_for_all_of_it(folder,
 def test_a_budget_that_was_retired_has_nothing_to_charge(folder, tmp_path):
     """Not even where it protects rows, and the new one people: for that it was retired."""
     told = {"source": str(tmp_path / "stays.csv")}
-    add_dataset(folder, "rows", told, replace(LIMIT, unit="row"))
+    add_twice(folder, "rows", told, replace(LIMIT, unit="row"))
     with open_own(folder)[1] as ledger:
         ledger.retire_budget("rows", "the column of the people was forgotten")
     file = folder / "hushed.toml"
     text = file.read_text()
     file.write_text(text[: text.index("[dataset.rows]")])
-    assert "was spent" not in add_dataset(folder, "people", told | {"user": "patient"}, LIMIT)
+    assert "was spent" not in add_twice(folder, "people", told | {"user": "patient"}, LIMIT)
     assert left(folder, "people") == 3.0
 
 
@@ -289,7 +291,7 @@ def test_a_table_whose_rows_were_spent_on_is_added_by_people_where_they_are_othe
     folder, tmp_path
 ):
     told = {"source": str(tmp_path / "stays.csv")}
-    add_dataset(folder, "rows", told, replace(LIMIT, unit="row"))
+    add_twice(folder, "rows", told, replace(LIMIT, unit="row"))
     with open_own(folder)[1] as ledger:
         ledger.charge("rows", Guarantee(epsilon=0.5, neighbours="add-remove"))
     file = folder / "hushed.toml"
@@ -297,7 +299,7 @@ def test_a_table_whose_rows_were_spent_on_is_added_by_people_where_they_are_othe
     file.write_text(text[: text.index("[dataset.rows]")])
     told |= {"user": "patient"}
     with pytest.raises(Refusal, match=r"protects rows: .* other people, give --other-people"):
-        add_dataset(folder, "people", told, LIMIT)
-    add_dataset(folder, "people", told, LIMIT, other_people=True)
+        add_twice(folder, "people", told, LIMIT)
+    add_twice(folder, "people", told, LIMIT, other_people=True)
     assert left(folder, "people") == 3.0
     assert read_trail(folder, None, 1)[0][0]["action"] == "confirmed a data set of other people"

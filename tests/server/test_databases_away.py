@@ -14,9 +14,11 @@ from tests.server.conftest import open_team
 from tests.server.test_web_processes import Pair, make, open_pair
 
 from hushed import Guarantee
+from hushed.errors import Refusal
 from hushed.server import _app
 from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._app import sweep
+from hushed.server._opening import open_own
 from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 
@@ -56,17 +58,28 @@ def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
     words = "top is a view: the guarantee holds only if"
     assert words in add_dataset(tmp_path / "stats", "tops", told, LIMIT)
     assert add_dataset(tmp_path / "stats", "stays", told | {"table": "held"}, LIMIT) == ""
-    again = add_dataset(tmp_path / "stats", "twice", told | {"table": "held"}, LIMIT)
-    assert again.startswith("this table is data set 'stays', too: whoever is in it has")
-    assert "write budget = 'stays' under [dataset.twice]" in again
+    said = r"^this table is data set 'stays', too: .* whoever is in it .*--second-budget$"
+    with pytest.raises(Refusal, match=said):
+        add_dataset(tmp_path / "stats", "twice", told | {"table": "held"}, LIMIT)
+    with open_own(tmp_path / "stats")[1] as ledger:
+        assert {each.name for each in ledger.budgets()} == {"tops", "stays"}
+    twice = told | {"table": "held"}
+    again = add_dataset(tmp_path / "stats", "twice", twice, LIMIT, second_budget=True)
+    assert "write budget = 'stays' into a section [dataset.twice]" in again
     file = tmp_path / "stats" / "hushed.toml"
     text = file.read_text()
     file.write_text(text.replace('budget = "twice"', 'budget = "stays"'))
     assert confirm_dataset(tmp_path / "stats", "twice").problem == ""  # one budget is for both
     file.write_text(text)
-    confirm_dataset(tmp_path / "stats", "twice")
+    with pytest.raises(Refusal, match="--second-budget"):
+        confirm_dataset(tmp_path / "stats", "twice")
+    confirm_dataset(tmp_path / "stats", "twice", second_budget=True)
+    assert "too: with a budget for each" in confirm_dataset(tmp_path / "stats", "twice").problem
     told |= {"table": "held", "user": None}  # no budget is for rows and for people
-    by_row = add_dataset(tmp_path / "stats", "rows", told, replace(LIMIT, unit="row"))
+    rows = replace(LIMIT, unit="row")
+    with pytest.raises(Refusal, match="--second-budget"):
+        add_dataset(tmp_path / "stats", "rows", told, rows)
+    by_row = add_dataset(tmp_path / "stats", "rows", told, rows, second_budget=True)
     assert "take [dataset.stays] out of hushed.toml if this one is to be asked" in by_row
     found = check_server(tmp_path / "stats")
     assert any(each.startswith(f"data set tops: {words}") for each in found.facts)

@@ -229,6 +229,7 @@ def test_a_login_that_may_not_read_the_table_is_told(tmp_path, postgres_url, sou
         assert told in team.logged.getvalue()
         assert team.send("GET", "/v1/datasets", team.ana).json()["items"][0]["open"] is False
     words = ["serve", "add", "other", source, "--table", "stays", "--epsilon", "1"]
+    words += ["--second-budget"]
     words += ["--folder", str(folder)]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code != 0
@@ -249,9 +250,9 @@ def test_a_table_by_another_address_is_the_same_table(tmp_path, postgres_url, so
     other = f"{source}{'&' if '?' in source else '?'}application_name=another"
     words = ["serve", "add", "again", other, "--table", "stays", "--user", "patient"]
     words += ["--epsilon", "1", "--folder", str(folder)]
-    added = CliRunner().invoke(app, words)
-    assert added.exit_code == 0, added.stderr
-    said = " ".join(added.stderr.split())
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code != 0
+    said = " ".join(refused.stderr.split())
     assert "this table is data set 'stays', too" in said
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("CREATE TABLE others AS SELECT * FROM stays")

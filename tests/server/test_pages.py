@@ -193,6 +193,7 @@ def test_13_a_form_of_another_page_does_nothing(team):
         {"origin": ORIGIN},
         {"sec-fetch-site": "same-origin"},
         {"origin": "https://evil.example", "sec-fetch-site": "cross-site"},
+        {"origin": "https://evil.example"},  # as of a browser before 2023
         {"origin": "null", "sec-fetch-site": "same-origin"},
         {"origin": "http://127.0.0.1:8643", "sec-fetch-site": "same-site"},
         {"origin": "http://localhost:8642", "sec-fetch-site": "same-origin"},
@@ -206,7 +207,10 @@ def test_13_a_form_of_another_page_does_nothing(team):
             assert (found.status_code, "set-cookie" in found.headers) == (403, False), path
             # A text browser says neither: it is told what to take in its place.
             told = "hushed serve invite NAME prints" in found.text
-            assert told == ("sec-fetch-site" not in headers)
+            foreign_origin = headers.get("origin", ORIGIN) != ORIGIN
+            assert told == ("sec-fetch-site" not in headers and not foreign_origin)
+            assert (f"another address than {ORIGIN}" in found.text) == foreign_origin
+            assert "Nothing was done. Open the page at the address of the server" in found.text
     as_json = sam.client.post(f"/pages/requests/{made}/approve", json={"price": price}, headers=OWN)
     assert as_json.status_code == 400
     with_cookie = sam.client.post(f"/v1/requests/{made}/approve")  # no cookie opens the API

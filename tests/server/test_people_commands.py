@@ -95,13 +95,14 @@ def test_a_delta_of_the_budget_can_be_asked(tmp_path):
     make_folder(tmp_path)
     folder = tmp_path / "stats"
     source = str(tmp_path / "stays.csv")
-    added = run(folder, "add", "more", source, "--epsilon", "1", "--delta", "1e-6")
+    given = (source, "--second-budget", "--epsilon", "1", "--delta", "1e-6")
+    added = run(folder, "add", "more", *given)
     assert added.exit_code == 0
     assert "more can be asked after the next start" in added.stdout
     assert "requests may bring delta 5e-07 in all" in " ".join(added.stderr.split())
     found = read_settings(folder).dataset
     assert found["more"].max_delta == 5e-7
-    run(folder, "add", "less", source, "--epsilon", "1", "--delta", "1e-6", "--max-delta", "0")
+    run(folder, "add", "less", *given, "--max-delta", "0")
     assert read_settings(folder).dataset["less"].max_delta == 0
 
 
@@ -128,7 +129,12 @@ def test_a_table_of_texts_is_told_and_can_be_given_types(tmp_path):
     for team in open_team(folder, tokens):
         found = team.send("GET", "/v1/datasets/more", team.ana).json()["columns"]
         assert [each["kind"] for each in found] == ["string", "int"]
-    typed = run(folder, "add", "third", str(source), "--epsilon", "1", "--type", "days=int")
+    typed = ("add", "third", str(source), "--epsilon", "1", "--type", "days=int")
+    refused = run(folder, *typed)
+    assert refused.exit_code == 1
+    assert "this table is data set 'more', too" in " ".join(refused.stderr.split())
+    typed = run(folder, *typed, "--second-budget")
+    assert typed.exit_code == 0
     assert "declare what are numbers" not in " ".join(typed.stderr.split())
 
 
@@ -146,6 +152,8 @@ def test_people_who_were_not_named_are_named_under_another_name(tmp_path):
     refused = run(folder, "confirm", "more")
     assert refused.exit_code == 2
     assert "add the data set under another name" in " ".join(refused.stderr.split())
+    text = file.read_text()
+    file.write_text(text[: text.index("[dataset.more]")])
     missed = run(folder, "add", "people", *words, "--user", "who", "--keys", "wad=A")
     assert "did you mean 'ward'?" in " ".join(missed.stderr.split())
     assert run(folder, "add", "people", *words, "--user", "who").exit_code == 0

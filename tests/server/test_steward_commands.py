@@ -12,9 +12,11 @@ from tests.commands import ended
 from tests.server.conftest import make_folder
 from typer.testing import CliRunner
 
+from hushed import Guarantee
 from hushed.cli import app
 from hushed.client._tokens import find_token
 from hushed.errors import ParameterError
+from hushed.server._opening import open_own
 from hushed.server._setup import check_server, list_shares_of, show_people
 from hushed.tables._requests import read_grouping
 
@@ -54,7 +56,7 @@ def test_a_token_that_nobody_could_read_is_told_with_what_was_done(tmp_path, unr
 @pytest.mark.parametrize(
     "words",
     [
-        ("add", "more", "stays.csv", "--epsilon", "1"),
+        ("add", "more", "stays.csv", "--epsilon", "1", "--second-budget"),
         ("confirm", "stays"),
         ("revoke", "ana", "--share", "stays"),
         ("revoke", "ana"),
@@ -112,3 +114,34 @@ def test_columns_of_groups_in_a_list_are_told_how_they_are_given(columns):
     known = {"ward": "string", "sex": "string"}
     with pytest.raises(ParameterError, match="one after the other, and not in a list"):
         read_grouping(known, (columns,), None, select_partitions=True)
+
+
+def test_fewer_than_two_stewards_are_told_before_something_waits(tmp_path):
+    """By the settings alone; who has made the token of an analyst approves nothing of it."""
+    made = CliRunner().invoke(app, ["serve", "init", str(tmp_path / "stats")])
+    assert "let two stewards in" in " ".join(made.stderr.split())
+    folder = tmp_path / "stats"
+    (tmp_path / "more.csv").write_text("cost\n1\n")
+    words = ("more", str(tmp_path / "more.csv"), "--epsilon", "1", "--approve-above", "0.5")
+    said = " ".join(run(folder, "add", *words).stderr.split())
+    assert "costly requests of more wait for approval, and nobody can approve them" in said
+    assert any("nobody can approve" in each for each in check_server(folder).problems)
+    assert run(folder, "invite", "sam", "--steward").exit_code == 0
+    found = check_server(folder)
+    assert found.problems == ()
+    assert any("sam alone can approve them" in each for each in found.facts)
+    assert "sam alone can approve them" in " ".join(run(folder, "confirm", "more").stderr.split())
+    assert run(folder, "invite", "sue", "--steward").exit_code == 0
+    assert "approve them" not in " ".join(check_server(folder).facts)
+    assert run(folder, "revoke", "sue").exit_code == 0
+    assert "sam alone can approve them" in " ".join(check_server(folder).facts)
+
+
+def test_budgets_that_nothing_uses_are_marked(tmp_path):
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    with open_own(folder)[1] as ledger:
+        ledger.open_budget("spare", Guarantee(epsilon=1.0))
+    assert run(folder, "revoke", "bo", "--share", "stays").exit_code == 0
+    unused = [each.split()[1] for each in check_server(folder).facts if "unused: no" in each]
+    assert unused == ["spare:", "stays/bo:"]

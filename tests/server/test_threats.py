@@ -911,6 +911,7 @@ def test_a_server_that_stops_tells_to_ask_again():
         assert [each.get("status") for each in told] == [503, None]
         found = json.loads(told[1]["body"])
         assert (found["code"], "you pay once" in found["title"]) == ("ledger_unavailable", True)
+        assert "Nothing was charged, unless" in found["title"]
 
 
 @pytest.mark.slow

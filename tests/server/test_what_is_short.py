@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from hushed.server._adding import confirm_dataset
 from hushed.server._judging import Judged
 from hushed.server._opening import open_own
 from hushed.server._problems import CODES, Problem
-from hushed.server._refusing import say_short
+from hushed.server._refusing import NO_GAMMA, say_short
 from hushed.server._setup import check_server
 
 pytestmark = pytest.mark.slow
@@ -81,6 +82,36 @@ def test_a_function_whose_gamma_a_share_has_not_left_is_told_as_closed(tmp_path)
         assert ask(team, team.ana, "three", epsilon=0.01).status_code == 201
         for each in team.send("GET", "/v1/functions", team.bo).json()["items"]:
             assert each["open"]  # what others have spent is not told
+
+
+def test_an_estimate_that_was_paid_at_a_smaller_gamma_costs_the_rest(tmp_path):
+    """Of a function that was sampled again under another gamma, for example."""
+    for team in open_functions_team(tmp_path):
+        ((name, gamma),) = team.desk.functions["mean_cost"].record.estimates
+        paid = Guarantee(epsilon=0.01, gamma=0.02, neighbours="add-remove", unit="user")
+        ledger, path = team.desk.ledger, "/v1/functions/mean_cost"
+        ledger.charge("stays/ana", replace(paid, estimates=((name, 0.02),)))
+        ledger.charge("stays/ana", replace(paid, gamma=0.55))
+        assert team.send("GET", path, team.ana).json()["open"]  # 0.08 is left, which it costs
+        ledger.charge("stays/ana", replace(paid, gamma=0.03))
+        assert gamma == 0.1
+        said = "it costs gamma 0.08, and your share has 0.05 left"
+        assert team.send("GET", path, team.ana).json()["closed"] == said
+        refused = ask(team, team.ana, "one").json()
+        assert (refused["code"], said in refused["detail"]) == ("no_gamma", True)
+
+
+def test_a_set_aside_share_without_gamma_is_told_as_closed(tmp_path):
+    """Before somebody tries, and in the words of a refusal."""
+    for team in open_functions_team(tmp_path):
+        path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+        given = {"epsilon": 0.7, "reserve": True}
+        assert team.send("PUT", path, team.sam, json=given).status_code == 200
+        told = team.send("GET", "/v1/functions/mean_cost", team.ana).json()
+        assert (told["open"], told["closed"]) == (False, NO_GAMMA)
+        refused = ask(team, team.ana, "one").json()
+        assert (refused["code"], NO_GAMMA in refused["detail"]) == ("no_gamma", True)
+        assert team.send("GET", "/v1/functions/mean_cost", team.bo).json()["open"]
 
 
 def test_a_price_names_the_part_that_is_short(team):

@@ -389,6 +389,18 @@ def test_whoever_waits_to_be_judged_is_woken_for_the_own_turn_alone(monkeypatch)
     assert statistics.median(slept) < 8
 
 
+def test_an_answer_of_a_hundred_million_bytes_is_heard(monkeypatch):
+    """How many groups are told is known when it is paid: above 64 MiB it was lost as a crash."""
+    monkeypatch.setattr(_processes, "_SENDING_SECONDS", 300.0)  # on a machine that is busy
+    worker, (ours, theirs) = object.__new__(Worker), Pipe()
+    worker._line, worker._late = ours, False
+    worker._process = SimpleNamespace(kill=theirs.close)
+    sending = threading.Thread(target=theirs.send_bytes, args=(bytes(100_000_000),), daemon=True)
+    sending.start()
+    assert len(worker._hear(60.0)) == 100_000_000
+    sending.join()
+
+
 def test_a_word_that_has_arrived_starts_no_clock(monkeypatch):
     """A clock is a thread: four for each answer. Half of a word is waited for with one."""
     started, waited_for, worker = [], threading.Event(), object.__new__(Worker)

@@ -62,6 +62,16 @@ def test_what_is_read_as_expected_has_no_words(table):
     assert told(table.count()) == ""
 
 
+@pytest.mark.parametrize("words", ["sex == 'femal'", "sex in ['male', 'femal']", "'femal' != sex"])
+def test_a_text_that_no_public_key_equals_is_said(words):
+    frame = pd.DataFrame({"sex": ["female", "male"] * 10})
+    asked = hs.table(frame).group_by("sex", keys=["female", "male"])
+    said = "'femal' is not in the public list of what sex holds; did you mean 'female'"
+    assert said in told(asked.filter(words).count())
+    assert "public list" not in told(asked.filter("sex == 'female'").count())
+    assert "public list" not in told(hs.table(frame).filter(words).count())  # none is known
+
+
 def test_a_zoned_column_that_is_declared_date_is_said():
     days = hs.table(_FRAME, types={"seen": "date"})
     assert "are read in UTC" in told(days.group_by("seen", keys=["2024-02-29"]).count())

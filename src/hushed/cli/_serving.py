@@ -40,6 +40,14 @@ OtherPeopleOption = Annotated[
         "before is not charged.",
     ),
 ]
+SecondBudgetOption = Annotated[
+    bool,
+    typer.Option(
+        "--second-budget",
+        help="Take a table that is a data set already, with a budget for each: whoever is in it "
+        "has the privacy loss of both.",
+    ),
+]
 
 
 def run_server(
@@ -77,7 +85,10 @@ def init(
         key = make_server(folder, ledger)
         result.update(folder=str(folder), keyid=key, kept=DONE)
         if not json:
+            from hushed.server._people_told import INVITE_STEWARDS  # noqa: PLC0415
+
             print_line(f"made {folder}; certificates are signed by key {key}")
+            print_note(f"if costly requests are to wait for approval, {INVITE_STEWARDS}")
 
 
 def add(
@@ -111,7 +122,10 @@ def add(
     ] = None,
     approve_above: Annotated[
         float | None,
-        typer.Option(help="Epsilon above which a request waits for a steward's approval."),
+        typer.Option(
+            help="Epsilon above which a request waits for a steward's approval; have two stewards, "
+            "for nobody approves what was asked with a token that they made."
+        ),
     ] = None,
     max_rows_per_user: Annotated[
         int | None,
@@ -120,6 +134,7 @@ def add(
         ),
     ] = None,
     other_people: OtherPeopleOption = False,
+    second_budget: SecondBudgetOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -151,7 +166,14 @@ def add(
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
-        problem = add_dataset(folder, name, section | told_all, limit, other_people=other_people)
+        problem = add_dataset(
+            folder,
+            name,
+            section | told_all,
+            limit,
+            other_people=other_people,
+            second_budget=second_budget,
+        )
         result.update(dataset=name, kept=DONE)
         notes = describe_columns(folder, name)
         result.update(notes=list(notes))
@@ -162,8 +184,8 @@ def add(
             slack = f"delta {format_up(delta)}{more}"
             print_line(f"added {name}, with a budget of epsilon {format_up(epsilon)}, {slack}")
             print_line(
-                "protected is each row, for ever: if a person may have several, add the table "
-                "under another name, with --user COLUMN"
+                "protected is each row, for ever: if a person may have several, take the data set "
+                "out of hushed.toml, and add the table under another name, with --user COLUMN"
                 if user is None
                 else f"protected is each person, by the column {flat(user)}"
             )
@@ -197,6 +219,7 @@ def confirm(
         ),
     ] = False,
     other_people: OtherPeopleOption = False,
+    second_budget: SecondBudgetOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -206,7 +229,11 @@ def confirm(
         from hushed.server._columns import describe_columns  # noqa: PLC0415
 
         found = confirm_dataset(
-            folder, name, accept_change=accept_change, other_people=other_people
+            folder,
+            name,
+            accept_change=accept_change,
+            other_people=other_people,
+            second_budget=second_budget,
         )
         result.update(dataset=name, budget=found.budget, at_once=found.at_once, kept=DONE)
         result.update(changes=list(found.changes), carried=list(found.carried))
@@ -393,7 +420,10 @@ def decline(
 serve = typer.Typer(
     invoke_without_command=True,
     help="Serve a team: answers over HTTP against a budget. Experimental.\n\n"
-    "docs/operating.md says what is missing.",
+    "docs/operating.md says what is missing.\n\n"
+    "To take a data set away, take its section out of hushed.toml and start the server again: "
+    "what was spent stays, and is charged where it is added again. remove-function takes a "
+    "function away, revoke a share.",
     pretty_exceptions_show_locals=False,
     add_completion=False,
 )

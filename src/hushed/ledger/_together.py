@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.decimals import stated_above
 from hushed.accounting._filters import Cost
 from hushed.errors import (
     DamagedLedger,
@@ -305,6 +306,13 @@ def find_budget(ledger: Ledger, name: str) -> Budget:
     """Give a budget, which never changes; nothing is added up."""
     with ledger._balances.hold(name) as cached:
         return (cached.balance or ledger._balances.read_current(cached, name)).budget
+
+
+def new_gamma(ledger: Ledger, name: str, promise: Guarantee) -> float:
+    """Give the gamma that a charge would bring, rounded up: an estimate brings what is not paid."""
+    with ledger._balances.hold(name) as cached:
+        running = ledger._balances.read_current(cached, name)
+        return stated_above(running.gamma(promise) - running.gamma())
 
 
 def require_room(ledger: Ledger, budget: Budget, promises: Sequence[Guarantee]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee
 from hushed.ledger._accounts import new_budget
 from hushed.ledger._together import find_budget
@@ -19,6 +19,7 @@ from hushed.server._carrying import Spent, carry_spent, find_spent
 from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
 from hushed.server._datasets import (
     find_registered,
+    list_again,
     list_places,
     open_dataset,
     register,
@@ -32,8 +33,10 @@ from hushed.server._datasets import (
 )
 from hushed.server._layouts import list_changes, require_read_alike
 from hushed.server._opening import open_own
+from hushed.server._people_told import say_approvers
 
 if TYPE_CHECKING:
+    from hushed.ledger import Ledger
     from hushed.tables import Table
 
 
@@ -44,6 +47,7 @@ def add_dataset(
     limit: Guarantee,
     *,
     other_people: bool = False,
+    second_budget: bool = False,
 ) -> str:
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
@@ -69,11 +73,13 @@ def add_dataset(
                 "choose another name"
             )
         now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
+        if not second_budget:
+            _require_once(folder, settings, name, found, table)
         places = list_places(folder, found, table)
         spent: tuple[Spent, ...] = ()
         if not other_people:
             spent = find_spent(ledger, stack, now_are, name, table, places, budget)
-        problem = _say_problem(folder, settings, name, found, table)
+        problem = _say_problem(ledger, folder, now_are, name, table)
         if known is None:  # what can be refused was refused: a limit is never changed
             ledger.open_budget(found.budget, limit, note=budget.note)
         carried = carry_spent(ledger, found.budget, spent)
@@ -124,7 +130,12 @@ class Confirmed:
 
 
 def confirm_dataset(
-    folder: Path, name: str, *, accept_change: bool = False, other_people: bool = False
+    folder: Path,
+    name: str,
+    *,
+    accept_change: bool = False,
+    other_people: bool = False,
+    second_budget: bool = False,
 ) -> Confirmed:
     """Take a data set as it is now, for somebody has looked at the change; the budget it has.
 
@@ -138,6 +149,9 @@ def confirm_dataset(
         require_keys(found, table)
         require_budget(ledger, found)
         before = find_registered(ledger, name)
+        kept = before is not None and before.budget == found.budget  # was looked at then
+        if not (kept or second_budget):
+            _require_once(folder, settings, name, found, table)
         described = before is not None and before.describes(found)
         layout = "" if before is None else before.layout
         changes = list_changes(layout, table)
@@ -150,19 +164,34 @@ def confirm_dataset(
             spent = find_spent(ledger, stack, settings, name, table, places, budget)
         carried = carry_spent(ledger, found.budget, spent)
         register(ledger, name, found, table, places, other_people=other_people)
+        problem = _say_problem(ledger, folder, settings, name, table)
     return Confirmed(
         carried=carried,
         budget=found.budget,
         at_once=described,
         changes=changes,
-        problem=_say_problem(folder, settings, name, found, table),
+        problem=problem,
     )
 
 
-def _say_problem(
+def _require_once(
     folder: Path, settings: Settings, name: str, found: DatasetSettings, table: Table
-) -> str:
+) -> None:
+    """Refuse one more budget for the people of a table, if nobody has said that it is meant."""
+    others = list_again(folder, settings, name, found, table)
+    if any(settings.dataset[each].budget == found.budget for each in others):
+        return
+    if again := say_again(settings, name, found, others):
+        raise Refusal(f"{again}; if a second budget is what you mean, give --second-budget")
+
+
+def _say_problem(ledger: Ledger, folder: Path, settings: Settings, name: str, table: Table) -> str:
     """Say what a steward has to know of a data set that can be asked."""
+    found = settings.dataset[name]
     more = say_may_change(table) or say_untyped(folder, found, table)
-    again = say_again(folder, settings, name, found, table)
-    return "; ".join(filter(None, (more, again, *table.connection.told)))
+    others = list_again(folder, settings, name, found, table)
+    again = say_again(settings, name, found, others)
+    own = settings.model_copy(update={"dataset": {name: found}})
+    return "; ".join(
+        filter(None, (more, again, say_approvers(ledger, own), *table.connection.told))
+    )

@@ -159,6 +159,7 @@ def find_source(folder: Path, settings: DatasetSettings) -> Source:
         user=settings.user,
         types=settings.types(),
         header=settings.header,
+        listed={name: each.keys for name, each in settings.column.items() if each.keys},
     )
 
 
@@ -199,27 +200,36 @@ def say_untyped(folder: Path, settings: DatasetSettings, table: Table) -> str:
     return _UNTYPED if text and set(table.columns.values()) <= {"string"} else ""
 
 
-def say_again(
+def list_again(
     folder: Path, settings: Settings, name: str, added: DatasetSettings, table: Table
-) -> str:
-    """Say that a table is another data set already: its people have the loss of both budgets."""
+) -> list[str]:
+    """List the other data sets that are the same table, described in whatever way."""
     place, identity = _place_of(folder, added), _identify(table)
-    for other, each in settings.dataset.items():
-        same = _place_of(folder, each) == place
-        if other != name and (same or _is_identified(folder, each, identity)):
-            if each.budget == added.budget:
-                continue
-            way = f"take [dataset.{other}] out of {FILE} if this one is to be asked in its place"
-            if each.user == added.user:  # else no budget is for both
-                way = (
-                    f"for one budget of both, write budget = {each.budget!r} under "
-                    f"[dataset.{name}] in {FILE}, then stop the server and run hushed serve "
-                    f"confirm {name}, which charges there what {name} has spent"
-                )
-            return (
-                f"this table is data set {other!r}, too: whoever is in it has the privacy loss of "
-                f"both budgets together; {way}"
+    return [
+        other
+        for other, each in settings.dataset.items()
+        if other != name
+        and (_place_of(folder, each) == place or _is_identified(folder, each, identity))
+    ]
+
+
+def say_again(settings: Settings, name: str, added: DatasetSettings, others: Sequence[str]) -> str:
+    """Say that a table is another data set already: its people have the loss of both budgets."""
+    for other in others:
+        each = settings.dataset[other]
+        if each.budget == added.budget:
+            continue
+        way = f"take [dataset.{other}] out of {FILE} if this one is to be asked in its place"
+        if each.user == added.user:  # else no budget is for both
+            way = (
+                f"for one budget of both, write budget = {each.budget!r} into a section "
+                f"[dataset.{name}] of {FILE}, then stop the server and run hushed serve "
+                f"confirm {name}, which charges there what {name} has spent"
             )
+        return (
+            f"this table is data set {other!r}, too: with a budget for each, whoever is in it "
+            f"has the privacy loss of both together; {way}"
+        )
     return ""
 
 
@@ -327,8 +337,9 @@ def require_same_unit(budget: Budget, settings: DatasetSettings) -> None:
     if (limit.unit, limit.neighbours) != (unit, "add-remove"):
         raise ParameterError(
             f"the budget {budget.name!r} is for {limit.unit}s and {limit.neighbours} "
-            f"neighbours, for ever; queries on this table need {unit}s and add-remove: add the "
-            "data set under another name, which gets a budget of its own"
+            f"neighbours, for ever; queries on this table need {unit}s and add-remove: take it "
+            f"out of {FILE}, and add the data set under another name, which gets a budget of its "
+            "own"
         )
 
 

@@ -160,6 +160,27 @@ def list_people(ledger: Ledger) -> list[dict[str, Any]]:
     return people
 
 
+def list_approvers(ledger: Ledger) -> list[str]:
+    """List the stewards who can approve: with a token that was made at the machine and counts."""
+    with reading(ledger) as connection:
+        found = fetch_all(
+            connection,
+            "SELECT p.name, t.expires, t.scope FROM @.hushed_s_tokens t "
+            "JOIN @.hushed_s_people p ON p.id = t.person WHERE p.role = 'steward' "
+            "AND p.active = 1 AND t.revoked IS NULL AND t.maker = :machine",
+            machine=MACHINE,
+        )
+    moment = datetime.now(UTC)
+    return sorted(
+        {
+            str(each["name"])
+            for each in found
+            if datetime.fromisoformat(each["expires"]) > moment
+            and not Scope.from_json(each["scope"]).quote_only
+        }
+    )
+
+
 def _told(token: dict[str, Any]) -> dict[str, Any]:
     scope = Scope.from_json(token["scope"])
     told = {name: token[name] for name in ("id", "made", "expires", "revoked", "last_used")}

@@ -10,13 +10,17 @@ from hushed._ground.printing import format_down, format_up
 from hushed.ledger import Balance, Ledger
 from hushed.server._config import Settings
 from hushed.server._giving import spent_before
-from hushed.server._people import Grant, list_grants, list_people
+from hushed.server._people import Grant, list_approvers, list_grants, list_people
 
 _USES: Final = {
     "api": "token",
     "door": "address for the pages",
     "page": "session of the pages",
 }
+INVITE_STEWARDS: Final = (
+    "let two stewards in at this machine, each by hushed serve invite NAME --steward, for nobody "
+    "approves what was asked with a token that they made"
+)
 _HOUR, _DAY = 3600, 86_400
 
 
@@ -66,6 +70,29 @@ def datasets_of_budgets(settings: Settings) -> dict[str, list[str]]:
     for name, each in settings.dataset.items():
         found.setdefault(each.budget, []).append(name)
     return found
+
+
+def say_unused(ledger: Ledger, settings: Settings) -> set[str]:
+    """Name the budgets that no data set has, and no share that counts."""
+    used = {each.budget for each in settings.dataset.values()}
+    for person in list_people(ledger):
+        used |= {each.budget for each in list_grants(ledger, person["id"])}
+    return {each.name for each in ledger.budgets()} - used
+
+
+def say_approvers(ledger: Ledger, settings: Settings) -> str:
+    """Say that fewer than two stewards can approve, where something waits for approval at all."""
+    waits = [name for name, each in settings.dataset.items() if each.approve_above is not None]
+    able = list_approvers(ledger) if waits else []
+    if not waits or len(able) > 1:
+        return ""
+    told = f"costly requests of {', '.join(waits)} wait for approval, and "
+    if not able:
+        return f"{told}nobody can approve them: {INVITE_STEWARDS}"
+    return (
+        f"{told}{able[0]} alone can approve them, but none that was asked with a token that "
+        f"{able[0]} made: {INVITE_STEWARDS}"
+    )
 
 
 def say_left(balance: Balance) -> str:

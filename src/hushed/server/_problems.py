@@ -37,7 +37,11 @@ CODES = {
         "from here. Ask your steward for another one.",
     ),
     "forbidden": (403, "This token may not do that."),
-    "foreign_page": (403, "This does not come from a page of this server. Nothing was done."),
+    "foreign_page": (
+        403,
+        "This does not come from a page of this server. Nothing was done. Open the page at the "
+        "address of the server, and send it from there.",
+    ),
     "four_eyes": (
         403,
         "Somebody else has to approve this: you asked it, or made the token it was asked with, or "
@@ -87,7 +91,9 @@ CODES = {
     "dataset_unavailable": (503, "The data set cannot be asked now. Nothing was charged."),
     "ledger_unavailable": (
         503,
-        "The ledger cannot be used now. Ask again under the same key: you pay once.",
+        "The ledger cannot be used now. Nothing was charged, unless the charge was just being "
+        "written: your requests (GET /v1/requests) list it then. Ask again under the same key: "
+        "you pay once.",
     ),
 }
 

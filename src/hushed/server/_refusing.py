@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hushed._ground.decimals import total_of
 from hushed._ground.printing import format_down, format_up
 from hushed.errors import Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
-from hushed.ledger._together import find_budget
+from hushed.ledger._together import find_budget, new_gamma
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
 
@@ -40,26 +39,21 @@ def why_no_gamma(ledger: Ledger, above: str, share: str | None, record: Record) 
         return ""
     if record.gamma > find_budget(ledger, above).limit.gamma:
         return _NONE_ABOVE
-    if share is None:
-        return ""
+    return "" if share is None else _why_share_lacks(ledger, share, record)
+
+
+def _why_share_lacks(ledger: Ledger, share: str, record: Record) -> str:
     balance = ledger.balance(share)
     if balance.budget.limit.gamma == 0.0:
         return NO_GAMMA
-    new = _new_gamma(record, balance.spent)
-    if new <= balance.gamma_left:
+    if record.estimates is None and balance.spent.estimates:  # of an older version: paid, perhaps
         return ""
-    left = format_down(balance.gamma_left)
-    return f"it costs gamma {format_up(new)}, and your share has {left} left"
-
-
-def _new_gamma(record: Record, spent: Guarantee) -> float:
-    """Give the gamma that a release would bring: an estimate that was paid for brings none."""
-    if record.estimates is None:  # registered by a version that did not write them down
-        return 0.0
-    paid = {name for name, _ in spent.estimates}
-    if not record.estimates:
-        return record.gamma
-    return float(total_of(gamma for name, gamma in record.estimates if name not in paid))
+    nothing = replace(balance.budget.limit, epsilon=0.0, delta=0.0)
+    asked = replace(nothing, gamma=record.gamma, estimates=record.estimates or ())
+    if _fits(ledger, share, asked):
+        return ""
+    new, left = format_up(new_gamma(ledger, share, asked)), format_down(balance.gamma_left)
+    return f"it costs gamma {new}, and your share has {left} left"
 
 
 def refuse_full(

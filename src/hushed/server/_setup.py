@@ -42,6 +42,7 @@ from hushed.server._people import (
     check_days,
     check_person,
     insert_person,
+    list_approvers,
     list_grants,
     list_people,
     require_person,
@@ -55,8 +56,10 @@ from hushed.server._people_told import (
     PersonView,
     datasets_of_budgets,
     describe_people,
+    say_approvers,
     say_budgets,
     say_left,
+    say_unused,
 )
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
@@ -324,13 +327,15 @@ def check_server(folder: Path) -> Check:
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
         shared = datasets_of_budgets(settings)
+        unused = say_unused(ledger, settings)
         for budget in ledger.budgets():
             try:
                 verified = ledger.verify(budget.name)
                 left = say_left(ledger.balance(budget.name))
                 names = shared.get(budget.name, [])
                 of = f" of the data sets {' and '.join(names)}" if len(names) > 1 else ""
-                facts.append(f"budget {budget.name}{of}: {verified}, {left}")
+                more = "; unused: no data set has it now, and no share" * (budget.name in unused)
+                facts.append(f"budget {budget.name}{of}: {verified}, {left}{more}")
             except HushedError as error:
                 problems.append(error.message)
         try:
@@ -341,6 +346,8 @@ def check_server(folder: Path) -> Check:
                 facts.append(f"key {now_is.kid}, since {now_is.valid_from}")
         except HushedError as error:
             problems.append(error.message)
+        if few := say_approvers(ledger, settings):
+            (facts if list_approvers(ledger) else problems).append(few)
         people = list_people(ledger)
         facts.append(f"people: {len(people)}; requests without an answer: {len(list_open(ledger))}")
     if (folder / KEY_FILE).stat().st_mode & 0o077:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from hushed.tables._engine.parts import list_files
 from hushed.tables._open import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from hushed._ground.types import ColumnType
@@ -26,16 +26,19 @@ class Source:
     user: str | None = None
     types: Mapping[str, ColumnType] = field(default_factory=dict)
     header: str | None = None
+    listed: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # public keys of columns
 
     def open(self) -> Table:
         """Open the table."""
-        return open_table(
+        found = open_table(
             self.address,
             self.table,
             user=self.user,
             types=dict(self.types) or None,
             header=self.header,
         )
+        listed = {name: tuple(each) for name, each in self.listed.items()}
+        return replace(found, connection=replace(found.connection, listed=listed))
 
 
 def fingerprint(table: Table) -> str:

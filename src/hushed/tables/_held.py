@@ -1,14 +1,14 @@
-"""Warnings of how columns are read, from types and the question alone: no row is looked at."""
+"""Warnings of types, public lists and the question alone: no row is looked at."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hushed._ground.printing import shown
+from hushed._ground.printing import brief, shown, suggest
 from hushed.tables._engine.normalisation import ColumnCast
 from hushed.tables._expression_parts import column_of, constant_of
 from hushed.tables._query import Query
@@ -22,12 +22,7 @@ def held_warnings(casts: Mapping[str, ColumnCast], query: Query) -> tuple[str, .
     held = {name: cast.held for name, cast in casts.items() if cast.held}
     if not held:
         return ()
-    parts = [
-        part
-        for step in query.steps
-        if isinstance(step, Filter | Derive)
-        for part in ast.walk(step.condition.tree if isinstance(step, Filter) else step.value.tree)
-    ]
+    parts = _list_parts(query)
     named = {column_of(part) for part in parts if isinstance(part, ast.expr)}
     zoned = [
         name
@@ -43,6 +38,42 @@ def held_warnings(casts: Mapping[str, ColumnCast], query: Query) -> tuple[str, .
         if isinstance(part, ast.Compare):
             found += [_say_single(*pair) for pair in _list_equalities(part) if _differ(*pair, held)]
     return tuple(dict.fromkeys(found))
+
+
+def unlisted_warnings(listed: Mapping[str, Sequence[Any]], query: Query) -> tuple[str, ...]:
+    """Say which texts of a condition a public list of its column lacks: no row fits, perhaps.
+
+    The lists are those that were declared with the table, and the public keys of the question.
+    """
+    grouped = zip(query.keys.columns, query.keys.values or (), strict=False)
+    lists = {**dict(grouped), **listed}
+    texts = {name for name, kind in query.schema if kind == "string"} & lists.keys()
+    found = [
+        _say_unlisted(column, constant, lists[column])
+        for part in _list_parts(query)
+        if texts and isinstance(part, ast.Compare)
+        for column, constant in _list_equalities(part)
+        if column and column in texts
+        if isinstance(constant, str) and constant not in lists[column]
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _say_unlisted(column: str, text: str, listed: Sequence[Any]) -> str:
+    return (
+        f"{brief(text)} is not in the public list of what {shown(column)} holds"
+        f"{suggest(text, map(str, listed)) or '.'} Perhaps no row has it: check how it is spelled."
+    )
+
+
+def _list_parts(query: Query) -> list[ast.AST]:
+    """List all parts of the conditions and expressions of a query."""
+    return [
+        part
+        for step in query.steps
+        if isinstance(step, Filter | Derive)
+        for part in ast.walk(step.condition.tree if isinstance(step, Filter) else step.value.tree)
+    ]
 
 
 def _list_equalities(node: ast.Compare) -> Iterator[tuple[str | None, Any]]:

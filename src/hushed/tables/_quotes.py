@@ -34,7 +34,7 @@ from hushed.tables._distances import (
     trace_distances,
 )
 from hushed.tables._engine import Connection
-from hushed.tables._held import held_warnings
+from hushed.tables._held import held_warnings, unlisted_warnings
 from hushed.tables._joins import publish_warnings
 from hushed.tables._ladders import Candidates, describe_candidates
 from hushed.tables._left_out import RATIOS, LeftOut, add_missing, count_missing, say_kept
@@ -346,6 +346,7 @@ def quote_query(
             *connection.told,
             *publish_warnings(query.joins),
             *held_warnings(connection.casts, query),
+            *unlisted_warnings(connection.listed, query),
         ),
         distances=distances,
         left_out=left_out,

@@ -13,7 +13,7 @@ from hushed.errors import ParameterError, QueryFailed
 from hushed.ledger._postgres import LONGEST_ANSWER
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer, Asked
-from hushed.tables._held import held_warnings
+from hushed.tables._held import held_warnings, unlisted_warnings
 from hushed.tables._joins import publish_warnings
 from hushed.tables._ladders import describe_candidates
 from hushed.tables._left_out import LeftOut, count_missing
@@ -227,6 +227,7 @@ def _build_answer(
             *ready.scan.connection.told,
             *publish_warnings(query.joins),
             *held_warnings(ready.scan.connection.casts, query),
+            *unlisted_warnings(ready.scan.connection.listed, query),
             *(() if keys or plan.selection is None else say_empty(plan.selection, plan.unit)),
             *data_warnings(query.aggregates, plan.parts, noisy, beta),
             *zero_warnings(query.aggregates, low, high),

@@ -26,6 +26,11 @@ _UNTOLD = (  # a text browser says neither, nor does it keep forms of others fro
     "by Sec-Fetch-Site and Origin: take one of those, or ask over the API with a token, which "
     "hushed serve invite NAME prints"
 )
+_FOREIGN = (
+    "It says that it comes from another address than {own}, where the pages of this server are: "
+    "open them there. If they are served at another address, whoever runs the server writes it as "
+    "public_url into hushed.toml"
+)
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -41,7 +46,10 @@ def check_page(settings: ServerSettings, scope: Scope, headers: Headers) -> None
     own = f"{public.scheme}://{public.netloc}".lower()
     own = own if public.netloc.lower() == host else f"http://{host}"
     if scope["method"] not in _SAFE and not is_own_page(headers, own):
-        raise Problem("foreign_page", "" if "sec-fetch-site" in headers else _UNTOLD)
+        sites, origins = headers.getlist("sec-fetch-site"), headers.getlist("origin")
+        if origins not in ([], [own]):
+            raise Problem("foreign_page", _FOREIGN.format(own=own))
+        raise Problem("foreign_page", "" if sites else _UNTOLD)
 
 
 def check_form(headers: Headers, body: bytes) -> None:

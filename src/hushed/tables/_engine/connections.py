@@ -45,6 +45,10 @@ class Connection:
     delimiter: str = field(default="", repr=False)  # of a CSV file, as its header tells
     # What is said of a file from its header and the declared types: how cells are read.
     remarks: tuple[str, ...] = field(default=(), repr=False)
+    # Public lists of what columns hold, where they were declared beside the table.
+    listed: Mapping[str, tuple[Any, ...]] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False, compare=False
+    )
     # Held from the plan of a query to its last answer: one thread queries at a time.
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     # The copies of bounded rows that are filled, that of the last query last; changed under the
