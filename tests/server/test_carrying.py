@@ -303,3 +303,55 @@ def test_a_table_whose_rows_were_spent_on_is_added_by_people_where_they_are_othe
     add_twice(folder, "people", told, LIMIT, other_people=True)
     assert left(folder, "people") == 3.0
     assert read_trail(folder, None, 1)[0][0]["action"] == "confirmed a data set of other people"
+
+
+def name_people(folder, old, new):
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace(f'user = "{old}"', f'user = "{new}"'))
+
+
+def test_what_was_spent_on_other_units_is_not_that_of_people(folder):
+    """A budget that protected each of somebody's many names is no budget of this person."""
+    name_people(folder, "patient", "ward")
+    with pytest.raises(Refusal, match="charged while each 'patient' is protected") as refused:
+        confirm_dataset(folder, "stays")
+    assert "this would be each 'ward'" in str(refused.value)
+    assert "hushed serve confirm stays --accept-change" in str(refused.value)
+    name_people(folder, "ward", "patient")
+    assert confirm_dataset(folder, "stays").problem
+    name_people(folder, "patient", "ward")  # a column that has another name by now
+    assert confirm_dataset(folder, "stays", accept_change=True).budget == "stays"
+    assert confirm_dataset(folder, "stays").carried == ()
+    assert left(folder, "stays") == 0.7
+
+
+def test_nor_is_it_carried_to_people_under_another_name(folder, tmp_path):
+    take_out(folder, "more")
+    told = {"source": str(tmp_path / "stays.csv"), "user": "ward"}
+    with pytest.raises(Refusal, match="'more' was charged while each 'patient' is protected"):
+        add_dataset(folder, "again", told, LIMIT)
+    add_dataset(folder, "again", told, LIMIT, other_people=True)
+    assert left(folder, "again") == 3.0
+
+
+def test_of_a_budget_that_nobody_has_charged_any_column_can_be_taken(tmp_path):
+    make_folder(tmp_path)
+    name_people(tmp_path / "stats", "patient", "ward")
+    with (
+        open_own(tmp_path / "stats")[1] as ledger,
+        serving_alone(ledger),  # it would go on charging for the former one
+        pytest.raises(LedgerUnavailable, match="stop it first"),
+    ):
+        confirm_dataset(tmp_path / "stats", "stays")
+    assert confirm_dataset(tmp_path / "stats", "stays").budget == "stays"
+
+
+def test_one_budget_is_not_for_two_kinds_of_people_of_a_table(tmp_path):
+    make_folder(tmp_path)
+    folder, told = tmp_path / "stats", {"source": str(tmp_path / "stays.csv"), "user": "ward"}
+    add_dataset(folder, "more", told, LIMIT)
+    name_budget(folder, "more", "stays")
+    with pytest.raises(Refusal, match="that of another data set of this table, where each"):
+        confirm_dataset(folder, "more")
+    name_people(folder, "ward", "patient")
+    assert confirm_dataset(folder, "more").budget == "stays"

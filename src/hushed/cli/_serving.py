@@ -215,7 +215,7 @@ def confirm(
         typer.Option(
             "--accept-change",
             help="Take a file whose columns are of other types, or whose cells are separated in "
-            "another way.",
+            "another way, or another column of the same people.",
         ),
     ] = False,
     other_people: OtherPeopleOption = False,

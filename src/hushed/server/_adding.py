@@ -15,7 +15,7 @@ from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee
 from hushed.ledger._accounts import new_budget
 from hushed.ledger._together import find_budget
-from hushed.server._carrying import Spent, carry_spent, find_spent
+from hushed.server._carrying import Spent, carry_spent, find_spent, require_same_people
 from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
 from hushed.server._datasets import (
     find_registered,
@@ -78,6 +78,7 @@ def add_dataset(
         places = list_places(folder, found, table)
         spent: tuple[Spent, ...] = ()
         if not other_people:
+            require_same_people(ledger, now_are, name, table, places)
             spent = find_spent(ledger, stack, now_are, name, table, places, budget)
         problem = _say_problem(ledger, folder, now_are, name, table)
         if known is None:  # what can be refused was refused: a limit is never changed
@@ -159,6 +160,8 @@ def confirm_dataset(
             require_read_alike(name, found, layout, table, changes)
         places = list_places(folder, found, table)
         spent: tuple[Spent, ...] = ()
+        if not (accept_change or other_people):
+            require_same_people(ledger, settings, name, table, places)
         if not other_people:
             budget = find_budget(ledger, found.budget)
             spent = find_spent(ledger, stack, settings, name, table, places, budget)

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hushed._ground.decimals import stated_above
-from hushed._ground.printing import format_up
+from hushed._ground.printing import brief, format_up
 from hushed.errors import Overspent, Refusal
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._together import has_key, reading, require_room
 from hushed.server._alone import serving_alone
 from hushed.server._config import Settings, digest_of
-from hushed.server._layouts import read_places
+from hushed.server._layouts import read_places, read_user
 from hushed.server._mark import Tally
 from hushed.server._schema import fetch_all
 from hushed.server._sources import fingerprint
@@ -121,10 +121,20 @@ def _key(ledger: Ledger, budget: str) -> str:
 def _former(
     ledger: Ledger, settings: Settings, name: str, seen: str, places: Sequence[str]
 ) -> Iterator[str]:
-    """Give the other budgets of this data set, or of one that is gone and was the same table.
+    """Give the other budgets of this data set, or of one that is gone and was the same table."""
+    for budget, _, _ in _known(ledger, settings, name, seen, places):
+        if budget != settings.dataset[name].budget:
+            yield budget
 
-    The same is the same file, or whatever lies at the same place: a file that is replaced each
-    night has the same people, and so has a table of a database that is described in other words.
+
+def _known(
+    ledger: Ledger, settings: Settings, name: str, seen: str, places: Sequence[str]
+) -> Iterator[tuple[str, str, bool]]:
+    """Give budget and layout of what this data set was, or another one that is the same table.
+
+    That one is gone; or has the same budget, as the last value says. The same is the same file, or
+    whatever lies at the same place: a file that is replaced each night has the same people, and so
+    has a table of a database that is described in other words.
     """
     found = settings.dataset[name]
     statement = "SELECT id, config_digest, budget, fingerprint FROM @.hushed_s_datasets"
@@ -136,8 +146,35 @@ def _former(
         same = (bool(seen) and was == seen) or not read_places(layout).isdisjoint(places)
         alike = digest_of(found.model_copy(update={"budget": each["budget"]}))
         same = same or alike == each["config_digest"]
-        if each["budget"] != found.budget and (each["id"] == name or (gone and same)):
-            yield each["budget"]
+        shares = not gone and each["id"] != name and each["budget"] == found.budget
+        if each["id"] == name or (same and (gone or shares)):
+            yield each["budget"], layout, shares
+
+
+def require_same_people(
+    ledger: Ledger, settings: Settings, name: str, table: Table, places: Sequence[str]
+) -> None:
+    """Refuse another column of people than the one that was protected when a budget was charged.
+
+    Whoever has several of the former names, as of stays, has lost as much for each of them. Which
+    names are of one person is not known here.
+    """
+    user = settings.dataset[name].user
+    for budget, layout, shares in _known(ledger, settings, name, fingerprint(table), places):
+        was = read_user(layout)
+        if was is None or user is None or was == user:
+            continue
+        with serving_alone(ledger):  # a server that runs would go on with the former column
+            if not shares and not ledger.balance(budget).entries:
+                continue
+        kept = "is that of another data set of this table, where" if shares else "was charged while"
+        raise Refusal(
+            f"budget {budget!r} {kept} each {brief(was)} is protected, and this would be each "
+            f"{brief(user)}: a person who is in several of either has lost more than the budget "
+            f"says. If both columns name the same people, run hushed serve confirm {name} "
+            "--accept-change; else keep that column, or take the table as a new data set, with a "
+            "budget of what such a person may still lose, and --other-people"
+        )
 
 
 def _spent(ledger: Ledger, budget: str) -> Guarantee:

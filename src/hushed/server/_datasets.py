@@ -289,7 +289,7 @@ def register(
         "id": name,
         "digest": digest_of(settings),
         "budget": settings.budget,
-        "print": f"{fingerprint(table)} {write_layout(table, places)}",
+        "print": f"{fingerprint(table)} {write_layout(table, places, settings.user)}",
     }
     with telling(ledger) as connection:
         if old is not None and before and before.isdisjoint(places):

@@ -71,6 +71,7 @@ class Desk:
     prices: Verdicts = field(default_factory=Verdicts, repr=False)
     retention: Retention = field(default_factory=Retention, repr=False)
     covered: set[str] = field(default_factory=set, repr=False)  # ends of which the mark tells
+    unwritten: set[str] = field(default_factory=set, repr=False)  # runs the ledger had no room for
     _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

@@ -15,16 +15,26 @@ if TYPE_CHECKING:
     from hushed.tables import Table
 
 
-def write_layout(table: Table, places: Sequence[str] = ()) -> str:
-    """Write down the columns, in order with their types, what separates the cells, and where."""
+def write_layout(table: Table, places: Sequence[str] = (), user: str | None = None) -> str:
+    """Write down the columns, in order with their types, what separates the cells, and where.
+
+    And by which column people were protected.
+    """
     found = table.connection
     told: dict[str, Any] = {"columns": [*found.columns.items()], "delimiter": found.delimiter}
-    return json.dumps(told | ({"places": [*places]} if places else {}))
+    told |= {"places": [*places]} if places else {}
+    return json.dumps(told | ({} if user is None else {"user": user}))
 
 
 def read_places(layout: str) -> set[str]:
     """Read where a table lay; of one that an older version wrote down nothing is known."""
     return set(json.loads(layout).get("places", ())) if layout else set()
+
+
+def read_user(layout: str) -> str | None:
+    """Read by which column people were protected; None of rows, and of an older version."""
+    found: str | None = json.loads(layout).get("user") if layout else None
+    return found
 
 
 def list_changes(before: str, table: Table) -> tuple[str, ...]:

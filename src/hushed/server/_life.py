@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hushed.errors import DamagedLedger, Overspent, QueryFailed
+from hushed.errors import DamagedLedger, LedgerUnavailable, Overspent, QueryFailed
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
@@ -298,7 +298,11 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
         return
     if again and not _begin_again(desk, request):
         return
-    _run(desk, request, dataset)
+    try:
+        _run(desk, request, dataset)
+    except LedgerUnavailable:  # nothing was shown: what cannot be written down is no attempt
+        desk.unwritten.add(request.id)
+        raise
 
 
 def _share_of(request: Request) -> Grant:
@@ -312,7 +316,9 @@ def _begin_again(desk: Desk, request: Request) -> bool:
     current = find_request(desk.ledger, request.id)
     if current is None or current.state != "charged":
         return False
-    if not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
+    if request.id in desk.unwritten:  # the last attempt goes on
+        desk.unwritten.discard(request.id)
+    elif not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
         fail_request(desk, request, "attempts")
         return False
     desk.log("answered again", request=request.id)
