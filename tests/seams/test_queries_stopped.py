@@ -15,6 +15,7 @@ import hushed as hs
 from hushed.errors import ParameterError
 from hushed.tables import _release
 from hushed.tables._engine.duckdb import DUCKDB
+from hushed.tables._engine.spark import SPARK
 
 LIMIT = hs.Guarantee(epsilon=9.0, neighbours="add-remove")
 LONGEST = 90  # seconds: a stop that is not heard fails a test here, and does not hold up the others
@@ -175,3 +176,19 @@ def test_ctrl_c_while_a_table_is_opened_is_a_stop(tmp_path, monkeypatch, press_c
     monkeypatch.setattr("hushed.tables._engine.duckdb._check_functions", disguised)
     with pytest.raises(KeyboardInterrupt):
         hs.table(f"duckdb:///{tmp_path / 'x.db'}", "t")
+
+
+class Py4JError(Exception):
+    """What py4j raises where Java answers nothing any more; those of Java itself are below it."""
+
+
+class Py4JJavaError(Py4JError):
+    """A failure in Java, which may be that of a row."""
+
+
+def test_a_spark_that_is_killed_while_it_answers_is_lost_and_its_failure_is_not_stored():
+    """Killed within a scan of hours, it was a ConnectionRefusedError, stored as a paid answer."""
+    gone = ConnectionRefusedError(), ConnectionResetError(), Py4JError()
+    assert [SPARK.is_gone(each) for each in gone] == [True] * 3
+    assert not SPARK.is_gone(Py4JJavaError())
+    assert not SPARK.is_gone(MemoryError())
