@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_errors():
 
 
 def test_a_function_that_fails_at_every_call_is_told_of_early():
-    """After 8 blocks of the first of many tables, with what it raises on them."""
+    """After 64 blocks of the first of many tables, with what it raises on them."""
     asked = []
 
     def wants_many(rows):
@@ -57,9 +57,23 @@ def test_a_function_that_fails_at_every_call_is_told_of_early():
             raise ValueError("too few")
         return rows.mean()
 
-    with pytest.raises(BadFunction, match=r"first 8 blocks.*ValueError.*too few"):
+    with pytest.raises(BadFunction, match=r"first 64 blocks.*ValueError.*too few"):
         MADE.simulate(wants_many, PEOPLE, 400, trials=1000, isolated=False)
-    assert len(asked) == 10  # the table, 8 blocks, and the first of them for its words
+    assert len(asked) == 66  # the table, 64 blocks, and the first of them for its words
+
+
+def test_a_function_that_fails_on_the_first_blocks_and_not_on_others_is_simulated():
+    """One that fails on 60 % of the blocks fails on the first 8 once in 60 times."""
+    asked = []
+
+    def fails_at_first(rows):
+        asked.append(len(rows))
+        if 1 < len(asked) < 40:
+            raise ValueError("too few")
+        return rows.mean()
+
+    tried = MADE.simulate(fails_at_first, PEOPLE, 400, trials=2, isolated=False)
+    assert 8 / tried.calls < tried.failed < 1
 
 
 def test_a_function_that_fails_in_processes_of_its_own_is_told_of_early(tmp_path, monkeypatch):

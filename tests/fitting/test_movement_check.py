@@ -207,3 +207,19 @@ def test_what_is_promised_of_public_rows_alone_is_not_said_to_fail(promise):
     assert found.promise == promise
     assert "not whether it holds" in " ".join(found.explain().split())
     assert hs.MovementCheck.from_json(found.to_json()) == found
+
+
+def test_a_mixture_of_public_rows_is_not_said_to_fail():
+    """It draws from them again and again: so do the words of its certificate say."""
+    public = hs.populations.PublicTable(np.random.default_rng(2).normal(size=40), promise="table")
+    mixed = hs.populations.Contaminated(public, hs.populations.Exponential(), share=0.1)
+    model = hs.populations.fitted(hs.populations.PublicTable(np.ones((40, 1))))
+    for population, promise in ((mixed, "table"), (model, "population")):
+        s = hs.sample_sensitivity(np.mean, population, rows=5, gamma=0.2, workers=1)
+        rows = population.draw(np.random.default_rng(3), 600)
+        found = hs.check_movement(np.mean, rows, s, epsilon=SURE)
+        assert found.promise == promise
+        assert ("public ones that are drawn again and again" in found.explain()) == (
+            promise == "table"
+        )
+        assert hs.MovementCheck.from_json(found.to_json()) == found

@@ -42,6 +42,7 @@ from hushed.ledger._doubles import from_units, to_units
 from hushed.ledger._entries import Budget, digest, write_budget, write_entry
 from hushed.ledger._exact import LossSum
 from hushed.ledger._laws import read_law, write_law
+from hushed.ledger._together import Charge, charge_together
 
 G = hs.Guarantee
 PLACES = {"sqlite": "", "postgr": "public."}  # before the name of a table, in statements by hand
@@ -402,6 +403,58 @@ def test_names_are_plain_texts(plain, name):
     """A budget's name can be printed on one line."""
     with pytest.raises(ParameterError, match="printable"):
         plain.open_budget(name, G(epsilon=1.0))
+
+
+ALIKE = {
+    "cafe\u0301": "café",
+    "caf\u00e9\u034f": "café",
+    "a\u3164": "a",
+    "\u2800a": "a",
+    "heart\ufe0f": "heart",
+    " a": "a",
+    "a ": "a",
+    "a  b": "a b",
+    "\u212b": "Å",
+    " ": "",
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_new_name_that_looks_like_another_one_is_refused(plain, name):
+    """As a budget it would have a limit of its own, as a key a price; the way out is named."""
+    limit = hs.Guarantee(epsilon=1.0)
+    plain.open_budget("b", limit)
+    for use in (
+        lambda: plain.open_budget(name, limit),
+        lambda: plain.charge("b", limit, key=name),
+        lambda: charge_together(
+            plain, ["b"], Charge(guarantee=limit, key=name), lambda *_: pytest.fail("written")
+        ),
+    ):
+        with pytest.raises(ParameterError, match="normal form NFC") as refused:
+            use()
+        assert str(refused.value).endswith(f"Write {ALIKE[name]!r}") or not ALIKE[name]
+    assert [each.name for each in plain.budgets()] == ["b"]
+    assert plain.balance("b").entries == 0
+    if ALIKE[name]:
+        plain.open_budget(ALIKE[name], limit)
+        assert plain.charge("b", limit, key=ALIKE[name]).number == 1
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_an_old_name_that_looks_like_another_one_stays_in_use(plain, name, monkeypatch):
+    """A ledger from before is charged, read and checked as it was."""
+    limit = hs.Guarantee(epsilon=1.0)
+    with monkeypatch.context() as before:
+        for module in ("_accounts", "_requests"):
+            before.setattr(f"hushed.ledger.{module}.check_new", lambda *_: None)
+        plain.open_budget(name, limit)
+        paid = plain.charge(name, hs.Guarantee(epsilon=0.5), key=name)
+    with hs.Ledger(plain._store.url) as again:
+        assert again.charge(name, hs.Guarantee(epsilon=0.5), key=name) == paid
+        assert again.keep_answer(name, paid, "{}") == again.answer(name, name) == "{}"
+        assert again.charge(name, hs.Guarantee(epsilon=0.5), key="new").number == 2
+        assert again.verify(name).startswith("2:")
 
 
 @pytest.mark.slow_cases("postgresql")

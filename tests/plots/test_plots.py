@@ -87,6 +87,26 @@ CHANGES = [
 ]
 
 
+TABLE = np.linspace(0.0, 1.0, 40)
+AGAIN = hs.populations.PublicTable(TABLE, promise="table")
+LIMITS = [
+    (AGAIN, "nothing is promised of the law behind the 40 public rows"),
+    (hs.populations.Contaminated(AGAIN, hs.populations.Exponential(), share=0.1), "the 40 public"),
+    (hs.populations.PublicTable(TABLE, promise="given-the-rest"), "a weaker promise, given the"),
+    (hs.populations.Exponential(), ""),
+]
+
+
+@pytest.mark.parametrize(("public", "said"), LIMITS, ids=["table", "mixture", "rest", "law"])
+def test_a_figure_of_movements_says_what_the_promise_is_not_about(public, said):
+    """Its certificate says so in capitals; a figure is shown without it."""
+    s = hs.sample_sensitivity(np.mean, public, rows=5, gamma=0.3, workers=1)
+    made = certify(hs.Laplace(s, epsilon=1.0), values=1)
+    told = movement_figure(made).to_dict()["title"]["subtitle"]
+    assert isinstance(told, list) == bool(said)
+    assert said in told[-1]
+
+
 @pytest.mark.slow_cases("change0-20 rows from-replace-one, one row")
 @pytest.mark.parametrize(("change", "drawn", "differ"), CHANGES)
 def test_pages_and_figures_say_what_was_drawn_and_what_neighbours_differ_in(change, drawn, differ):

@@ -1,6 +1,8 @@
 """A query that another thread stops: nothing is shown, what was charged stays, and once."""
 
 import time
+from contextlib import suppress
+from dataclasses import replace
 from threading import Event, Thread
 from types import SimpleNamespace
 
@@ -11,7 +13,9 @@ import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.tables import _release
 from hushed.tables._engine.duckdb import DUCKDB
+from hushed.tables._engine.spark import SPARK
 
 LIMIT = hs.Guarantee(epsilon=9.0, neighbours="add-remove")
 LONGEST = 90  # seconds: a stop that is not heard fails a test here, and does not hold up the others
@@ -128,3 +132,63 @@ def test_a_stop_is_an_event():
     query = hs.table(pa.table({"x": [1.0]})).count()
     with pytest.raises(ParameterError, match=r"stop must be a threading\.Event, got str"):
         query.release(epsilon=1.0, stop="now")
+
+
+@pytest.mark.parametrize("step", ["plan", "fetch", "noise"])
+@pytest.mark.slow_cases("postgres-plan", "postgres-fetch", "postgres-noise")
+def test_ctrl_c_that_a_driver_turns_into_an_error_of_its_own_is_a_stop(
+    source, book, step, monkeypatch, press_ctrl_c
+):
+    """As psycopg does where the server goes away meanwhile: stored it would be a paid failure."""
+    query = hs.table(source, "t").count()
+    asked = {"epsilon": 1.0, "ledger": book, "budget": "b", "key": "k"}
+
+    def disguised(*_):
+        with suppress(KeyboardInterrupt):
+            press_ctrl_c()
+        raise MemoryError
+
+    broken = query
+    if step == "noise":
+        monkeypatch.setattr(_release, "run_scan", disguised)
+    else:
+        engine = replace(query.connection.engine, **{step: disguised})
+        broken = replace(query, connection=replace(query.connection, engine=engine, plans={}))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        broken.release(**asked)
+    monkeypatch.undo()
+    charged = step != "plan"
+    assert (book.balance("b").entries, book.answer("b", "k")) == (charged, None)
+    assert ("at no cost" in str(stopped.value)) == charged
+    assert query.release(**asked).entry == 1
+    assert book.balance("b").entries == 1
+
+
+def test_ctrl_c_while_a_table_is_opened_is_a_stop(tmp_path, monkeypatch, press_ctrl_c):
+    """DuckDB says that a query was interrupted, which it was not by the file."""
+
+    def disguised(*_):
+        with suppress(KeyboardInterrupt):
+            press_ctrl_c()
+        raise duckdb.InterruptException
+
+    duckdb.connect(tmp_path / "x.db").close()
+    monkeypatch.setattr("hushed.tables._engine.duckdb._check_functions", disguised)
+    with pytest.raises(KeyboardInterrupt):
+        hs.table(f"duckdb:///{tmp_path / 'x.db'}", "t")
+
+
+class Py4JError(Exception):
+    """What py4j raises where Java answers nothing any more; those of Java itself are below it."""
+
+
+class Py4JJavaError(Py4JError):
+    """A failure in Java, which may be that of a row."""
+
+
+def test_a_spark_that_is_killed_while_it_answers_is_lost_and_its_failure_is_not_stored():
+    """Killed within a scan of hours, it was a ConnectionRefusedError, stored as a paid answer."""
+    gone = ConnectionRefusedError(), ConnectionResetError(), Py4JError()
+    assert [SPARK.is_gone(each) for each in gone] == [True] * 3
+    assert not SPARK.is_gone(Py4JJavaError())
+    assert not SPARK.is_gone(MemoryError())

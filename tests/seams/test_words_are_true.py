@@ -1,5 +1,8 @@
 """Sentences of certificates that would be false for some configurations, and are not printed."""
 
+from importlib import resources
+from statistics import NormalDist
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -305,6 +308,21 @@ def test_a_bound_on_a_belief_names_who_believes_and_what():
     assert "a fact about" not in sentences["add-remove"]
     assert "a fact about that row as likely as not" in sentences["replace-one"]
     assert say_meaning(1.0, 0.0, "user").startswith("Someone who knows everything else")
+
+
+def test_delta_is_not_said_to_be_how_often_an_answer_tells_more():
+    """Of Gaussian noise one in 19 answers tells more at a delta of 0.01; guesses gain delta."""
+    moved = hs.proven_sensitivity(1.0, "l2", argument="a count")
+    noisy = hs.Gaussian(moved, epsilon=1.0, delta=0.01)
+    shift, tail = 1 / noisy.scale, NormalDist().cdf
+    assert tail(shift / 2 - 1 / shift) > 5 * 0.01  # the chance of a loss above epsilon
+    guess = tail(shift / 2)  # the best one, of somebody who is 50 % sure
+    assert 0.5 < guess <= hs.risk.belief(1.0) + 0.01
+    page = resources.files("hushed.workbench") / "templates" / "part_question_page.html"
+    for words in (say_meaning(1.0, 0.01, "user"), page.read_text(encoding="utf-8")):
+        assert "a guess is right with at most that probability plus delta" in words
+        assert "rare" not in words
+    assert "delta" not in say_meaning(1.0, 0.0, "user")
 
 
 def test_every_release_of_a_table_assumes_that_its_rows_were_made_each_from_itself():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 from tests.server import test_clocks
 from tests.server.conftest import make_folder, open_team
@@ -9,8 +11,10 @@ from tests.server.test_daily import DAY
 from tests.server.test_retention import keep_for, look_again
 from typer.testing import CliRunner
 
-from hushed import statements
+from hushed import Guarantee, Ledger, statements
 from hushed.cli import app
+from hushed.errors import LedgerUnavailable
+from hushed.server import _moving
 
 pytestmark = pytest.mark.slow
 of_the_server = test_clocks.clock
@@ -45,3 +49,44 @@ def test_keys_change_and_answers_end_after_a_move_as_before(
         assert team.charges() == len(made)
         assert team.ask(team.bo, "more").status_code == 201
     assert CliRunner().invoke(app, ["serve", "check", "--folder", str(folder)]).exit_code == 0
+
+
+def test_a_charge_by_hand_is_never_made_in_the_file_that_counts_no_more(
+    tmp_path, postgres_url, monkeypatch
+):
+    """One that waits for the file until the move is committed is refused, as all later ones."""
+    make_folder(tmp_path)
+    folder, part = tmp_path / "stats", Guarantee(epsilon=0.01, neighbours="add-remove", unit="user")
+    address, writing, refused = f"sqlite:///{folder / 'hushed.db'}", _moving.writing, []
+    waits = Ledger(address, create=False)
+    entry = waits.charge("stays", part, key="before")
+
+    def charge_by_hand():
+        for use in (
+            lambda: waits.charge("stays", part),
+            lambda: waits.keep_answer("stays", entry, "{}"),
+            lambda: waits.open_budget("another", part),
+        ):
+            with pytest.raises(LedgerUnavailable, match="was moved and takes nothing more"):
+                use()
+            refused.append(use)
+        words = ["charge", address, "stays", "--epsilon", "0.01"]
+        assert CliRunner().invoke(app, ["ledger", *words]).exit_code != 0
+
+    @contextmanager
+    def write_and_look(ledger):
+        with writing(ledger) as connection:
+            yield connection
+        if ledger._store.sqlite:  # committed, and nothing else is done yet
+            charge_by_hand()
+
+    with waits, monkeypatch.context() as raced:
+        raced.setattr(_moving, "writing", write_and_look)
+        kept = _moving.move_server(folder, postgres_url)
+        charge_by_hand()
+        assert waits.entries("stays")[-1].key == "before"  # it can still be read
+    assert len(refused) == 6
+    assert kept == str(folder / "hushed.db")
+    with Ledger(address) as old, Ledger(postgres_url) as new:
+        assert old.verify("stays") == new.verify("stays")
+        assert new.charge("stays", part).number == entry.number + 1

@@ -372,6 +372,29 @@ def test_22_a_charge_by_hand_is_not_forgotten(tmp_path):
     open_desk(folder, Log()).close()
 
 
+@pytest.mark.parametrize("gamma", [0.0, 0.1])
+def test_22_a_retired_budget_is_not_usable_again(tmp_path, gamma):
+    """Its entry charges nothing: a copy from before it lacks no epsilon, and would take charges."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    address = f"sqlite:///{folder}/hushed.db"
+    limit = Guarantee(epsilon=100.0, gamma=gamma)
+    with Ledger(address) as ledger:
+        ledger.open_budget("wrong", limit)
+        ledger.backup(copy)
+        ledger.retire_budget("wrong")
+    for team in open_team(folder, tokens):
+        team.desk.move_mark()  # as every ten seconds
+    damage(folder)
+    with pytest.raises(DamagedLedger, match="--accept-loss"):
+        restore_server(folder, copy, accept_loss=False)
+    assert restore_server(folder, copy, accept_loss=True).booked == ("wrong",)
+    with Ledger(address) as ledger:
+        assert ledger.balance("wrong").retired
+        with pytest.raises(Overspent, match="retired"):
+            ledger.charge("wrong", replace(limit, epsilon=1.0, gamma=0.0))
+    open_desk(folder, Log()).close()
+
+
 def test_22_on_postgresql_the_gap_is_booked_in_place(tmp_path, postgres_url, source):
     """Its own tools have restored it; the command looks at it, and books what is missing."""
     import psycopg

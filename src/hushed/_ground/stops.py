@@ -68,3 +68,17 @@ def watch_stops() -> Iterator[Callable[[BaseException], bool]]:
             held: Any = signal.getsignal(each)
             if held is ours:
                 signal.signal(each, ours.before)
+
+
+@contextmanager
+def raise_stops() -> Iterator[None]:
+    """Raise what fails after a signal came as a stop: drivers turn one into errors of their own."""
+    with watch_stops() as is_stop:
+        try:
+            yield
+        except Exception:
+            if not is_stop(KeyboardInterrupt()):
+                raise
+        else:
+            return
+    raise KeyboardInterrupt

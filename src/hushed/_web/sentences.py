@@ -16,10 +16,13 @@ def say_meaning(epsilon: float, delta: float, unit: str) -> str:
     """Say what an epsilon means for somebody in the table."""
     sure = percent_up(belief(epsilon))
     who = "a certain person is" if unit == "user" else "a certain row is"
-    rare = ", but for rare cases, which delta limits" if delta else ""
+    more = (
+        ". With a delta some answers may tell more; over all answers together, a guess is right "
+        "with at most that probability plus delta"
+    )
     return (
         f"Someone who knows everything else, and thinks it as likely as not (50 %) that {who} in "
-        f"the table, could become at most {sure} % sure{rare}."
+        f"the table, could become at most {sure} % sure{more if delta else ''}."
     )
 
 

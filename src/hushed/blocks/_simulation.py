@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from hushed.blocks._mechanism import Blocks
 
 _DRAWS = 200  # of the noise for each table
-_FEW = 8  # blocks that tell early whether every call fails
+_FEW = 8  # blocks that tell early whether calls fail
+_TRIED = 64  # blocks before a function is refused: one that fails on 60 % fails on all by 1e-14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -131,19 +132,33 @@ class _TableTrial:
         return [failed, _distance(drawn.middle(answers), whole), *noisy]
 
     def _ask_first(self, ask: Callable[..., Floats], parts: list[Any]) -> Floats:
-        """Ask about the blocks of the first table; refuse a function that fails on the first 8."""
+        """Ask about the blocks of the first table; refuse a function that never answers."""
         few, rest = parts[:_FEW], parts[_FEW:]
         answers = ask(few)
-        if len(few) == _FEW and np.isnan(answers.reshape(_FEW, -1)).any(axis=1).all():
+        if len(few) == _FEW and _all_failed(answers) and self._fails_elsewhere(ask):
             self._refuse_silent(few[0])
         if not rest:
             return answers
-        seeds = {"seeds": range(_FEW, len(parts))} if self.isolated else {}
-        return np.concatenate([answers, ask(rest, **seeds)])
+        return np.concatenate([answers, ask(rest, **self._numbered(_FEW, len(rest)))])
+
+    def _fails_elsewhere(self, ask: Callable[..., Floats]) -> bool:
+        """Whether all calls on further public blocks fail, too: to fail mostly is allowed."""
+        rng, asked = np.random.default_rng([self.seed, 0, 0]), _FEW
+        while asked < _TRIED:
+            table = draw_shown(self.population, rng, self.rows)
+            parts = _split(self.mechanism, table, rng)[: _TRIED - asked]
+            if not _all_failed(ask(parts, **self._numbered(asked, len(parts)))):
+                return False
+            asked += len(parts)
+        return True
+
+    def _numbered(self, first: int, calls: int) -> dict[str, range]:
+        """Give calls in processes of their own the seeds that follow."""
+        return {"seeds": range(first, first + calls)} if self.isolated else {}
 
     def _refuse_silent(self, part: Any) -> NoReturn:
         """Say why each call failed on public blocks, as far as this process can tell."""
-        silent = f"each call on the first {_FEW} blocks of a public table failed"
+        silent = f"each call on the first {_TRIED} blocks of public tables failed"
         try:
             ask_once(self.mechanism, self.function, part)
         except BadFunction as failure:
@@ -211,6 +226,10 @@ def simulate(
         remark=say_shared(count_public(population), rows, trials, unit),
         unit=unit,
     )
+
+
+def _all_failed(answers: Floats) -> bool:
+    return bool(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).all())
 
 
 def _split(mechanism: Blocks, table: Any, rng: np.random.Generator) -> list[Any]:

@@ -25,6 +25,7 @@ from hushed.fitting._moving_report import MovementCheck, NoisyCount
 from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
+from hushed.populations._fitted import count_table_rows
 from hushed.populations._sources import Promise
 from hushed.releasing import Certificate
 from hushed.sensitivity import Sensitivity, proven_sensitivity
@@ -288,5 +289,11 @@ def _report(
         share_at_least=law.share_at_least(noisy, chance),
         confidence=confidence,
         certificate=certificate,
-        promise=_PROMISES.get(count.sampling.design.route, "population"),
+        promise=_promise_of(count.sampling),
     )
+
+
+def _promise_of(sampling: Sampling) -> Promise:
+    """Say what was promised something of; a mixture may draw from public rows again and again."""
+    again = count_table_rows(sampling.population) and sampling.design.route == "independent"
+    return "table" if again else _PROMISES.get(sampling.design.route, "population")

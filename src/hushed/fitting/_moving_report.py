@@ -23,8 +23,9 @@ from hushed.releasing import Certificate
 _HALVINGS = 60
 _BESIDE = {  # what the verdict is not about
     "population": "",
-    "table": " The sampled promise is about tables drawn from the public table itself: this says "
-    "whether it may be carried over to private tables, and not whether it holds.",
+    "table": " The sampled promise is about tables whose rows, or some of them, are public ones "
+    "that are drawn again and again: this says whether it may be carried over to private tables, "
+    "and not whether it holds.",
     "given-the-rest": " The sampled promise is about tables whose other rows are public ones: this "
     "says whether it may be carried over to tables of private rows alone, and not whether it "
     "holds.",
@@ -62,7 +63,8 @@ class MovementCheck(Shown):
         What the check itself promises.
     promise : {"population", "given-the-rest", "table"}
         What the sampled sensitivity promises something about, as of
-        `hushed.populations.PublicTable`.
+        `hushed.populations.PublicTable`; ``"table"`` also for a mixture, or a law of people, that
+        draws from public rows again and again.
     entry : int, optional
         Number of the charge in a ledger.
     """

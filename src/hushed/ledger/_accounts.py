@@ -18,6 +18,7 @@ from hushed.ledger._migrations import now
 from hushed.ledger._reader import LedgerReader
 from hushed.ledger._requests import (
     check_key,
+    check_new,
     check_text,
     is_text,
     law_of,
@@ -41,6 +42,7 @@ def new_budget(
 ) -> Budget:
     """Make the record of a budget, which no ledger has yet."""
     check_text(name, note)
+    check_new("name of a budget", name)
     if not isinstance(limit, Guarantee):
         raise ParameterError(
             f"limit must be a Guarantee, got {type(limit).__name__}", parameter="limit"
@@ -98,7 +100,8 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         name : str
-            Name, for example that of the data set; 1 to 200 printable characters.
+            Name, for example that of the data set; 1 to 200 printable characters, in the form NFC
+            of Unicode, without spaces at the ends or two in a row.
         limit : Guarantee
             What all charges together have to keep. Its epsilon is finite and above 0.
         method : str, default "adaptive"
@@ -191,7 +194,8 @@ class Ledger(LedgerReader):
             than the worst mechanism with that promise. Both must hold. A law that keeps less than
             the promise, as that of one part of a release, is left out: the promise is charged.
         key : str, optional
-            A name of your own for this charge: 1 to 200 printable characters, not only digits.
+            A name of your own for this charge: 1 to 200 printable characters, not only digits, and
+            in such a form as the name of a budget.
             Charging again under it, for the same question at the same price, charges nothing.
         question : str, default ""
             What is asked, as a digest or in words that hold no private value.

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hushed.errors import NewerLedger
 from hushed.ledger._postgres import FUNCTIONS, PINNED
-from hushed.ledger._rows import place
+from hushed.ledger._rows import place, run
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from hushed.ledger._rows import Transaction
 
 
 Dialect = Literal["sqlite", "postgresql"]
@@ -27,6 +29,7 @@ _OWN = {
     "key TEXT GENERATED ALWAYS AS (body::jsonb ->> 'key') STORED, "
     "CONSTRAINT hushed_keys UNIQUE (budget, key), ",
 }
+MOVED = "this ledger was moved and takes nothing more"
 _ONLY_ADDED = ("hushed_migrations", "hushed_budgets", "hushed_entries", "hushed_answers")
 
 
@@ -111,6 +114,16 @@ def _sqlite_guards() -> Sequence[str]:
         "WHEN NEW.budget <> OLD.budget OR NEW.entries <> OLD.entries + 1 "
         "BEGIN SELECT RAISE(ABORT, 'the head of a ledger moves by one entry'); END",
     ]
+
+
+def close_for_good(connection: Transaction) -> None:
+    """Let a ledger in a file take nothing more, from the commit of this transaction on.
+
+    What holds for every spender is in the file itself: one that waits for the lock is refused, too.
+    """
+    for table in ("hushed_budgets", "hushed_entries", "hushed_answers"):
+        statement = f"CREATE TRIGGER {table}_moved BEFORE INSERT ON {table} "
+        run(connection, f"{statement}BEGIN SELECT RAISE(ABORT, '{MOVED}'); END", {})
 
 
 def answers_that_end(dialect: Dialect) -> Sequence[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +23,10 @@ from hushed.ledger._running import RunningBalance
 from hushed.privacy_loss import PrivacyProfile
 
 _LONGEST_NAME, _LONGEST_NOTE = 200, 10_000
+_UNSEEN = re.compile(  # characters that count as printable, and of which nothing is seen
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001d159\U000e0100-\U000e01ef]"
+)
 
 
 def check_text(name: str, note: str) -> None:
@@ -31,6 +37,17 @@ def check_text(name: str, note: str) -> None:
         raise ParameterError(f"a note is a text of at most {_LONGEST_NOTE} characters")
     if not is_text(note):
         raise ParameterError("a note is a text without lone surrogates")
+
+
+def check_new(what: str, name: str) -> None:
+    """Refuse a new name that another one may look like; names that are in a ledger stay in use."""
+    plain = re.sub(" +", " ", _UNSEEN.sub("", unicodedata.normalize("NFC", name))).strip(" ")
+    if name != plain:
+        raise ParameterError(
+            f"a new {what} is in the normal form NFC of Unicode, without characters that are not "
+            "seen, and without spaces at its ends or two in a row: else two that look alike would "
+            "be two" + (f". Write {plain!r}" if plain else "")
+        )
 
 
 def is_text(text: str) -> bool:
@@ -134,6 +151,8 @@ def next_entry(
     question: str = "",
 ) -> Entry:
     """Entry that follows a running balance, not linked yet."""
+    if key is not None:
+        check_new("key", key)
     return Entry(
         budget=running.budget.name,
         number=running.number + 1,

@@ -40,7 +40,7 @@ from hushed.ledger._files import (
 )
 from hushed.ledger._forks import active, connect_file, share_index
 from hushed.ledger._line import Line
-from hushed.ledger._migrations import MIGRATIONS, migrate, read_version
+from hushed.ledger._migrations import MIGRATIONS, MOVED, migrate, read_version
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
@@ -501,6 +501,10 @@ def translate_error(
         found = LedgerUnavailable(
             "somebody else used this key, whose entries this login does not see: take another key. "
             "Nothing was charged"
+        )
+    elif text == MOVED:
+        found = LedgerUnavailable(
+            f"{text}: nothing was charged. The settings of its server name the one that counts now"
         )
     elif any(word in text for word in _REFUSED):
         found = DamagedLedger(f"refused by the ledger itself: {text}")

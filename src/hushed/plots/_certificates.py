@@ -17,6 +17,7 @@ from hushed.plots._ledgers import budget_over_time
 from hushed.plots._pages import render_page
 from hushed.releasing import Certificate
 from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
+from hushed.releasing._population_words import say_limits
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._remarks import list_kept_ranks
 from hushed.statements import Statement
@@ -70,6 +71,9 @@ def movement_figure(certificate: Certificate) -> Any:
     sizes = sampling.sizes or (sampling.rows // sampling.blocks,)
     of, pairs = f"{list_numbers(sizes)} {name_units(sampling)[sizes[-1] > 1]}", sampling.pairs
     drawn = name_trials(sampling)
+    told = f"{pairs} {drawn} of {of} from the population; gamma = "
+    told += f"{format_up(certificate.guarantee.gamma)}, {sampling.calibration}"
+    limits = say_limits(sampling)
     ranks = list_kept_ranks(pairs).tolist()
     points = [
         {"movement": value, "share": (rank + 1) / pairs}
@@ -100,8 +104,7 @@ def movement_figure(certificate: Certificate) -> Any:
             height=280,
             title=alt.Title(
                 f"How far {sampling.function} moved",
-                subtitle=f"{pairs} {drawn} of {of} from the population; "
-                f"gamma = {format_up(certificate.guarantee.gamma)}, {sampling.calibration}",
+                subtitle=[told, limits] if limits else told,
             ),
         )
         .configure_view(stroke=None)

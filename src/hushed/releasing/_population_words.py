@@ -84,6 +84,19 @@ def describe_route(sampling: SamplingRecord, size: int) -> list[str]:
     return words
 
 
+def say_limits(sampling: SamplingRecord) -> str:
+    """Say beside a picture what the promise is not about; nothing if it has no such limit."""
+    if not sampling.population_is_public:
+        return ""
+    if sampling.route == "given-the-rest":
+        units = name_exchanged(sampling)
+        return f"a weaker promise, given the rest: none if other {units} look different"
+    again = count_table_rows(sampling.population)
+    if sampling.route == "disjoint" or not again:
+        return ""
+    return f"nothing is promised of the law behind the {again} public rows, drawn again and again"
+
+
 def describe_range(certificate: Certificate) -> str:
     """Say what was done with rows outside of the population's range."""
     sampling = certificate.sampling

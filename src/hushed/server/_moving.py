@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
+from hushed.ledger._migrations import close_for_good
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
@@ -45,10 +46,12 @@ _URL = re.compile(r"^url[ \t]*=.*$", re.MULTILINE)
 
 
 def move_server(folder: Path, url: str) -> str:
-    """Move the ledger of a server that is stopped; where the old file is now.
+    """Move the ledger of a server that is stopped; where the old file is.
 
     The settings name the new ledger only when all of it is there and was checked. Then the mark of
-    the server is one that the old file does not have, so that nobody serves it any more.
+    the server is one that the old file does not have, so that nobody serves it any more, and the
+    file takes no charge by hand. It keeps its name: who charges it by hand is told, and makes no
+    new one there.
     """
     if not url.startswith(("postgresql://", "postgresql+psycopg://")):
         raise ParameterError("a server moves to postgresql://USER@HOST/DATABASE")
@@ -65,10 +68,7 @@ def move_server(folder: Path, url: str) -> str:
             _replace(folder / FILE, text)
             write_mark(mark_path(folder, settings), head, Tally().count(source))
             leave_trail(source)
-    kept = path.with_name(f"{path.name}.moved")
-    with suppress(OSError):  # it is refused anyway
-        path.rename(kept)
-        return str(kept)
+            close_for_good(source)
     return str(path)
 
 

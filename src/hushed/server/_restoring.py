@@ -42,6 +42,7 @@ from hushed.server._schema import fetch_all, require_version, upgrade_tables
 
 _PARTS = ("", "-wal", "-shm", "-journal")  # files of a ledger in a file
 _NEW = "make a new server, with budgets of what is surely left"
+_RETIRED = "its one entry, which charged nothing, is from after the copy that was restored"
 _NOTE = "charged after the copy that was restored, and lost with the ledger"
 
 
@@ -205,6 +206,10 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
         delta = stated_above(max(told.delta - here[name].delta, Fraction(0)))
         known = ledger.balance(name)
         lacking = told.entries > here[name].entries
+        if lacking and told.entries == 1 and epsilon == delta == 0.0:  # it was retired
+            ledger.retire_budget(name, _RETIRED)
+            booked.append(name)
+            continue
         if not lacking or epsilon == delta == known.gamma_left == 0.0:
             continue
         lacks = replace(

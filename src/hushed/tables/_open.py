@@ -7,6 +7,7 @@ from typing import Any
 
 from hushed._ground.calls import explained
 from hushed._ground.printing import as_given, brief
+from hushed._ground.stops import raise_stops
 from hushed._ground.types import ColumnType
 from hushed._ground.warned import warn_outside
 from hushed.errors import HushedWarning, ParameterError
@@ -99,6 +100,7 @@ def table(
     return made
 
 
+@raise_stops()
 def open_table(
     source: Any,
     name: str = "rows",

@@ -12,6 +12,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
 from hushed._ground.progress import show_elapsed
+from hushed._ground.stops import raise_stops
 from hushed.errors import ParameterError, QueryFailed
 from hushed.guarantee import Guarantee
 from hushed.ledger._failures import write_failure
@@ -227,7 +228,8 @@ def _attempt(prepared: Prepared, clock: engine.Clock) -> _Attempt:
     """Answer a query that is paid for; no text of the engine's own is shown."""
     asked = prepared.proposal
     try:
-        answer = run_plan(prepared.scan, asked.plan, asked.beta, clock, asked.asked.left_out)
+        with raise_stops():
+            answer = run_plan(prepared.scan, asked.plan, asked.beta, clock, asked.asked.left_out)
         return _Attempt(answer=replace(answer, asked=asked.asked))
     except KeyboardInterrupt:
         return _Attempt(failed="stopped; nothing was released", stopped=True)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
+from hushed._ground.stops import raise_stops
 from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
 from hushed.tables._engine.clock import LOOK, UNPAID, Clock
 from hushed.tables._engine.compilation import compile_sql
@@ -146,7 +147,7 @@ def _session(connection: Connection, clock: Clock) -> Iterator[Any]:
     if clock.stopped or (clock.limit is not None and clock.left == 0):
         raise _TimeOver
     backend = connection.rows.get_backend()
-    with connection.engine.session(backend, clock):
+    with raise_stops(), connection.engine.session(backend, clock):
         yield backend
 
 

@@ -189,7 +189,9 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _is_gone(error: Exception) -> bool:
-    return type(error).__name__ in ("StoppedSession", "Py4JNetworkError")
+    """Whether the session was stopped, or its Java is gone; what Java itself raises is neither."""
+    name = type(error).__name__
+    return isinstance(error, ConnectionError) or name in ("Py4JNetworkError", "Py4JError")
 
 
 SPARK = Dialect(
