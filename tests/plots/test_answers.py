@@ -47,6 +47,14 @@ def test_a_delta_stands_beside_the_epsilon():
         assert ("delta" in told) == (answer.guarantee.delta > 0)
 
 
+def test_an_answer_without_a_group_is_drawn_and_says_so():
+    """Whoever has paid for it sees what came: a group of one row is shown once in 10^9 times."""
+    one = hs.table(pa.table({"city": ["Rome"]})).group_by("city", select_partitions=True)
+    drawn = answer_figure(one.count().release(epsilon=1.0, delta=1e-9)).to_dict()
+    assert drawn["data"] == {"values": []}
+    assert "no group is told" in drawn["title"]["subtitle"]
+
+
 def test_what_cannot_be_drawn_is_refused():
     """Unknown outputs, the wrong number of groups, and answers without a number."""
     answer = TABLE.group_by("city", keys=["Rome", "Oslo"]).count().release(epsilon=1.0)

@@ -281,7 +281,7 @@ class TestKeys:
     def test_no_day_is_no_key(self, missing):
         """A missing time of pandas is a datetime, and yet none."""
         days = hs.table(pa.table({"day": [date(2020, 1, 1)]}))
-        with pytest.raises(ParameterError, match="a key of 'day' must be of type date"):
+        with pytest.raises(ParameterError, match="a key of 'day' is missing"):
             days.group_by("day", keys=[missing])
 
     @pytest.mark.slow

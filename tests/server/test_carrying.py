@@ -331,8 +331,8 @@ def test_nor_is_it_carried_to_people_under_another_name(folder, tmp_path):
     take_out(folder, "more")
     told = {"source": str(tmp_path / "stays.csv"), "user": "ward"}
     with pytest.raises(Refusal, match="'more' was charged while each 'patient' is protected"):
-        add_dataset(folder, "again", told, LIMIT)
-    add_dataset(folder, "again", told, LIMIT, other_people=True)
+        add_dataset(folder, "again", told, LIMIT, second_budget=True)
+    add_dataset(folder, "again", told, LIMIT, other_people=True, second_budget=True)
     assert left(folder, "again") == 3.0
 
 
@@ -358,7 +358,7 @@ def test_of_a_budget_that_nobody_has_charged_any_column_can_be_taken(tmp_path):
 def test_one_budget_is_not_for_two_kinds_of_people_of_a_table(tmp_path):
     make_folder(tmp_path)
     folder, told = tmp_path / "stats", {"source": str(tmp_path / "stays.csv"), "user": "ward"}
-    add_dataset(folder, "more", told, LIMIT)
+    add_dataset(folder, "more", told, LIMIT, second_budget=True)
     name_budget(folder, "more", "stays")
     with pytest.raises(Refusal, match="that of another data set of this table, where each"):
         confirm_dataset(folder, "more")

@@ -57,6 +57,7 @@ def answer_figure(
     panels = [_draw_output(alt, answer, name, known.get(name)) for name in names]
     shown = min(len(answer), _MOST_GROUPS)
     of = f"; the first {shown} of {len(answer)} groups" if shown < len(answer) else ""
+    of = of if len(answer) else "; no group is told"
     beside = " (tick: the exact number)" if known else ""
     promise = answer.guarantee
     slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
@@ -71,9 +72,8 @@ def answer_figure(
 
 def _draw_output(alt: Any, answer: Answer, name: str, exact: Sequence[float] | None) -> Any:
     """Draw one output: a point with its bar for each group, and a tick where it is known."""
-    groups = [
-        " / ".join(map(flat, map(str, key))) for key in zip(*answer.keys.values(), strict=True)
-    ] or [""]
+    keys = zip(*answer.keys.values(), strict=True) if answer.keys else [("",)]
+    groups = [" / ".join(map(flat, map(str, key))) for key in keys]
     rows = [
         {
             "group": group,

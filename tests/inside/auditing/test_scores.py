@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -183,7 +184,8 @@ class TestSplits:
             sequential=sequential,
         )
         assert len(drawn) > 10
-        assert len(set(drawn)) == len(drawn)
+        twice = [parts for parts, times in Counter(drawn).items() if times > 1]
+        assert twice == [("repeated",)]  # whether a seed fixes the outputs: nothing else uses it
         assert sum(parts[0] == "final" for parts in drawn) == (not sequential)
 
     def test_bets_are_placed_before_outputs_are_seen(self):
