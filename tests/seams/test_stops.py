@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import traceback
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed._ground.stops import raise_stops
 from hushed.errors import BadFunction
 
 ROWS = [1.0, 0.0] * 20
@@ -221,3 +223,20 @@ def test_an_object_in_a_frame_cannot_end_the_opening_of_its_table(raised):
     table = hs.table(pd.DataFrame({"word": ["a", Cell(), "a"]}))
     answer = table.group_by("word", keys=["a"]).count().release(epsilon=100)
     assert round(answer.values["count"][0]) == 2
+
+
+def test_what_failed_after_a_signal_is_not_shown_with_the_stop():
+    """An error of a driver, which may quote a cell, was printed as what the stop came from."""
+
+    @raise_stops()
+    def fail():
+        signal.raise_signal(signal.SIGTERM)
+        raise ValueError("no number: Ada")
+
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            fail()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "Ada" not in "".join(traceback.format_exception(stopped.value))

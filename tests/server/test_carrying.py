@@ -316,11 +316,13 @@ def test_what_was_spent_on_other_units_is_not_that_of_people(folder):
     with pytest.raises(Refusal, match="charged while each 'patient' is protected") as refused:
         confirm_dataset(folder, "stays")
     assert "this would be each 'ward'" in str(refused.value)
-    assert "hushed serve confirm stays --accept-change" in str(refused.value)
+    assert "the same people, give --same-people" in str(refused.value)
+    with pytest.raises(Refusal, match="charged while each 'patient'"):  # says nothing of people
+        confirm_dataset(folder, "stays", accept_change=True)
     name_people(folder, "ward", "patient")
     assert confirm_dataset(folder, "stays").problem
     name_people(folder, "patient", "ward")  # a column that has another name by now
-    assert confirm_dataset(folder, "stays", accept_change=True).budget == "stays"
+    assert confirm_dataset(folder, "stays", same_people=True).budget == "stays"
     assert confirm_dataset(folder, "stays").carried == ()
     assert left(folder, "stays") == 0.7
 
@@ -332,6 +334,13 @@ def test_nor_is_it_carried_to_people_under_another_name(folder, tmp_path):
         add_dataset(folder, "again", told, LIMIT, second_budget=True)
     add_dataset(folder, "again", told, LIMIT, other_people=True, second_budget=True)
     assert left(folder, "again") == 3.0
+
+
+def test_what_was_spent_is_carried_to_the_same_people_in_another_column(folder, tmp_path):
+    take_out(folder, "more")
+    told = {"source": str(tmp_path / "stays.csv"), "user": "ward"}
+    add_dataset(folder, "again", told, LIMIT, same_people=True, second_budget=True)
+    assert left(folder, "again") == 2.0
 
 
 def test_of_a_budget_that_nobody_has_charged_any_column_can_be_taken(tmp_path):

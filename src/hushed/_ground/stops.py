@@ -81,4 +81,4 @@ def raise_stops() -> Iterator[None]:
                 raise
         else:
             return
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt from None  # what a driver says may quote a cell

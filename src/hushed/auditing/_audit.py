@@ -89,7 +89,8 @@ def audit(
         Whether one call gives many outputs.
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy. It repeats the audit of a mechanism that takes
-        its randomness from `rng` alone; of others the report says that it does not.
+        its randomness from `rng` alone; where the first runs, repeated, give other outputs, the
+        report says that it does not.
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.

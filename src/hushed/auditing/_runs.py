@@ -38,7 +38,7 @@ _BATCH_CELLS = 2**19
 _BATCH, _SCALAR = 2**16, 2**8
 _PROBES = {"batch": 512, "scalar": 64}
 _TRIED = 32  # first runs on a table, of which one has to give an answer
-_REPEATED = 16  # first runs that are made again from the same seed
+_REPEATED = 32  # first runs that are made again from the same seed
 _TRIED_SILENT = 2048  # on all tables, where those were silent: what tests first may rarely answer
 _NUMBERS = (float, np.float64, np.float32, np.ndarray)
 
@@ -251,17 +251,19 @@ def _learn(
 def _probe(source: Source, pairs: list[Pair], seed: int) -> tuple[list[Any], bool]:
     _require_an_answer(source, pairs, seed)
     probes = _draw_probes(source, pairs, seed)
-    return probes, _is_seeded(source, pairs[0], seed)
+    return probes, _is_seeded(source, pairs[0], seed, probes[0])
 
 
-def _is_seeded(source: Source, pair: Pair, seed: int) -> bool:
-    """Whether the same generator gives the same outputs again.
+def _is_seeded(source: Source, pair: Pair, seed: int, probe: Any) -> bool:
+    """Whether the same generator gives the first outputs again.
 
-    Noise of the system, a global generator and a count that goes on from call to call do not.
+    Noise of the system, a global generator and a count that goes on from call to call do not, but
+    where there are few outputs, of which one is likely, they may by chance.
     """
-    again = (source.draw(pair.rows, stage_generator(seed, "repeated"), _REPEATED) for _ in range(2))
-    first, second = ([read_object(output)[0] for output in list(each)] for each in again)
-    return first == second
+    runs = len(probe) if source.kind == "batch" else _REPEATED
+    again = source.draw(pair.rows, stage_generator(seed, "probe", "0"), runs)
+    pairs = zip(probe, again, strict=False)
+    return all(read_object(one)[0] == read_object(other)[0] for one, other in pairs)
 
 
 def _tell_failures(probes: list[Any], remark: Progress) -> None:

@@ -40,6 +40,14 @@ OtherPeopleOption = Annotated[
         "before is not charged.",
     ),
 ]
+SamePeopleOption = Annotated[
+    bool,
+    typer.Option(
+        "--same-people",
+        help="The column of the people is another one than before, and names the same people: "
+        "what was spent counts for each of them.",
+    ),
+]
 SecondBudgetOption = Annotated[
     bool,
     typer.Option(
@@ -134,6 +142,7 @@ def add(
         ),
     ] = None,
     other_people: OtherPeopleOption = False,
+    same_people: SamePeopleOption = False,
     second_budget: SecondBudgetOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
@@ -172,6 +181,7 @@ def add(
             section | told_all,
             limit,
             other_people=other_people,
+            same_people=same_people,
             second_budget=second_budget,
         )
         result.update(dataset=name, kept=DONE)
@@ -215,10 +225,11 @@ def confirm(
         typer.Option(
             "--accept-change",
             help="Take a file whose columns are of other types, or whose cells are separated in "
-            "another way, or another column of the same people.",
+            "another way.",
         ),
     ] = False,
     other_people: OtherPeopleOption = False,
+    same_people: SamePeopleOption = False,
     second_budget: SecondBudgetOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
@@ -233,6 +244,7 @@ def confirm(
             name,
             accept_change=accept_change,
             other_people=other_people,
+            same_people=same_people,
             second_budget=second_budget,
         )
         result.update(dataset=name, budget=found.budget, at_once=found.at_once, kept=DONE)

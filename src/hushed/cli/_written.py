@@ -195,8 +195,8 @@ def _check_kept(option: str, path: Path) -> None:
 def _is_table_of_others(path: Path) -> bool:
     """Whether a file is a table, or a database, and no answer as hushed writes them.
 
-    An answer in CSV begins with the name of a column in quotation marks; those of Arrow and Parquet
-    are marked.
+    An answer in CSV begins with the name of a column in quotation marks, and a table that begins
+    so, too, is taken for one; those of Arrow and Parquet are marked.
     """
     try:
         with path.open("rb") as file:

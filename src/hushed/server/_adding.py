@@ -47,6 +47,7 @@ def add_dataset(
     limit: Guarantee,
     *,
     other_people: bool = False,
+    same_people: bool = False,
     second_budget: bool = False,
 ) -> str:
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
@@ -78,7 +79,8 @@ def add_dataset(
         places = list_places(folder, found, table)
         spent: tuple[Spent, ...] = ()
         if not other_people:
-            require_same_people(ledger, now_are, name, table, places)
+            if not same_people:
+                require_same_people(ledger, now_are, name, table, places)
             spent = find_spent(ledger, stack, now_are, name, table, places, budget)
         problem = _say_problem(ledger, folder, now_are, name, table)
         if known is None:  # what can be refused was refused: a limit is never changed
@@ -136,6 +138,7 @@ def confirm_dataset(
     *,
     accept_change: bool = False,
     other_people: bool = False,
+    same_people: bool = False,
     second_budget: bool = False,
 ) -> Confirmed:
     """Take a data set as it is now, for somebody has looked at the change; the budget it has.
@@ -160,7 +163,7 @@ def confirm_dataset(
             require_read_alike(name, found, layout, table, changes)
         places = list_places(folder, found, table)
         spent: tuple[Spent, ...] = ()
-        if not (accept_change or other_people):
+        if not (same_people or other_people):
             require_same_people(ledger, settings, name, table, places)
         if not other_people:
             budget = find_budget(ledger, found.budget)

@@ -171,9 +171,9 @@ def require_same_people(
         raise Refusal(
             f"budget {budget!r} {kept} each {brief(was)} is protected, and this would be each "
             f"{brief(user)}: a person who is in several of either has lost more than the budget "
-            f"says. If both columns name the same people, run hushed serve confirm {name} "
-            "--accept-change; else keep that column, or take the table as a new data set, with a "
-            "budget of what such a person may still lose, and --other-people"
+            f"says. If both columns name the same people, give --same-people; else keep that "
+            "column, or take the table as a new data set, with a budget of what such a person may "
+            "still lose, and --other-people"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hushed.tables._expression_parts import column_of, constant_of
 from hushed.tables._query import Query
 from hushed.tables._requests import Derive, Filter
 
+_SAID = 5  # texts that are named; to look for names that are nearly the same takes time
 _EQUAL = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 
 
@@ -47,16 +49,22 @@ def unlisted_warnings(listed: Mapping[str, Sequence[Any]], query: Query) -> tupl
     """
     grouped = zip(query.keys.columns, query.keys.values or (), strict=False)
     lists = {**dict(grouped), **listed}
-    texts = {name for name, kind in query.schema if kind == "string"} & lists.keys()
-    found = [
-        _say_unlisted(column, constant, lists[column])
+    texts = {
+        name: set(lists[name]) for name, kind in query.schema if kind == "string" if name in lists
+    }
+    found = dict.fromkeys(
+        (column, constant)
         for part in _list_parts(query)
         if texts and isinstance(part, ast.Compare)
         for column, constant in _list_equalities(part)
         if column and column in texts
-        if isinstance(constant, str) and constant not in lists[column]
-    ]
-    return tuple(dict.fromkeys(found))
+        if isinstance(constant, str) and constant not in texts[column]
+    )
+    said = [_say_unlisted(*each, lists[each[0]]) for each in islice(found, _SAID)]
+    more = len(found) - len(said)
+    if more:
+        said.append(f"Of the texts in conditions, {more} more are not in the list of their column.")
+    return tuple(said)
 
 
 def _say_unlisted(column: str, text: str, listed: Sequence[Any]) -> str:
