@@ -227,7 +227,7 @@ def test_what_fits_after_many_laws_keeps_the_limit_as_it_is_added_up():
     sizes = [1.0, 0.9999, 0.999, 0.99, 0.9, 0.5, 0.1]
     assert any(charge(size) for size in sizes)
     assert running.keeps_limit()
-    assert running.exact is not None and running.exact.spent() <= 1.0
+    assert running.exact.spent() <= 1.0
 
 
 @pytest.mark.slow
