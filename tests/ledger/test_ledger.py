@@ -38,10 +38,13 @@ from hushed.errors import (
 from hushed.ledger import _migrations as migrations
 from hushed.ledger import _rows as rows
 from hushed.ledger import _store as store
+from hushed.ledger._accounts import new_budget
 from hushed.ledger._doubles import from_units, to_units
 from hushed.ledger._entries import Budget, digest, write_budget, write_entry
 from hushed.ledger._exact import LossSum
 from hushed.ledger._laws import read_law, write_law
+from hushed.ledger._requests import next_entry
+from hushed.ledger._running import costs_of, start_balance
 from hushed.ledger._together import Charge, charge_together
 
 G = hs.Guarantee
@@ -187,7 +190,7 @@ def test_many_small_charges_cost_what_the_rule_says(plain, method):
 )
 def test_headroom_is_within_the_limit(law, number, limit):
     """History, one Gaussian release of the headroom, and the reserve keep the limit together."""
-    kept = LossSum(*limit)
+    kept = LossSum(*limit, *privacy_filters(*limit, method="pld"))
     for _ in range(number):
         kept.add(G(epsilon=1.0), law, Cost(amount=math.inf, delta=0.0))
     squares, reserve = kept._find_headroom()
@@ -196,6 +199,35 @@ def test_headroom_is_within_the_limit(law, number, limit):
     assert joint.delta_bracket(limit[0]).low + float(reserve) <= limit[1]
     wide = privacy_loss.gaussian(math.sqrt(float(squares) + gaussian_capacity(*limit)))
     assert privacy_loss.compose([law.compose(number), wide]).delta(limit[0]) > limit[1]
+
+
+def test_what_fits_after_many_laws_keeps_the_limit_as_it_is_added_up():
+    """Laws are rounded up after 256 others: a charge that is taken is never beyond the limit then.
+
+    Its answer, if it was not stored, would be refused under its key as one that nobody paid for.
+    """
+    limit = G(epsilon=1.0, delta=1e-6)
+    running = start_balance(new_budget("b", limit, method="pld"))
+
+    def charge(size: float) -> bool:
+        promise, law = G(epsilon=size), privacy_loss.laplace(size)
+        costs = costs_of(running.budget, promise, law)
+        fits = running.fits(promise, law, costs)
+        if fits:
+            running.add(next_entry(running, promise, "", write_law(law), costs))
+        return fits
+
+    assert all(charge(1e-6 * (1 + i / 1000)) for i in range(300))
+    promise, law = G(epsilon=0.3), privacy_loss.laplace(0.3)
+    own = costs_of(running.budget, promise, law)
+    ((family, count),), cost = running.exact._as_counted(promise, law, own[0])
+    wide = G(epsilon=family.bound)
+    assert (count, family.bound > 0.3) == (1, True)
+    assert cost.amount >= costs_of(running.budget, wide, None)[0].amount > own[0].amount
+    sizes = [1.0, 0.9999, 0.999, 0.99, 0.9, 0.5, 0.1]
+    assert any(charge(size) for size in sizes)
+    assert running.keeps_limit()
+    assert running.exact.spent() <= 1.0
 
 
 @pytest.mark.slow

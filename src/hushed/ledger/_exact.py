@@ -18,8 +18,8 @@ from fractions import Fraction
 
 from hushed import privacy_loss
 from hushed._ground.decimals import decimal_of, stated_above
-from hushed._ground.numeric import LARGEST
-from hushed.accounting._filters import Cost, gaussian_capacity
+from hushed._ground.numeric import LARGEST, round_up
+from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost, gaussian_capacity
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._doubles import from_units, to_units
@@ -46,6 +46,7 @@ class LossSum:
     # Limit of the budget.
     epsilon: float
     delta: float
+    found: PrivacyFilter  # by which laws are priced
     counts: dict[Family, int] = field(default_factory=dict)
     kinds: int = 0  # of them, those that are not Gaussian: Gaussian ones add up to one
     levels: int | None = 0
@@ -54,21 +55,45 @@ class LossSum:
 
     def add(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> None:
         """Take a charge into the sums."""
-        law = _find_law(promise, loss)
-        for family, count in law.parts:
-            self._count(family, count)
+        laws, cost = self._as_counted(promise, loss, cost)
+        for family, count in laws:
+            self.kinds += self._is_new(family)
+            self.counts[family] = self.counts.get(family, 0) + count
         self.levels = _add(self.levels, promise.epsilon)
         self.slacks += to_units(promise.delta)
         self.headroom = _subtract(self.headroom, cost)
 
-    def _count(self, family: Family, count: int) -> None:
-        """Count a law, rounded up if there are many others, so that there are never too many."""
-        counts = self.counts
-        if family not in counts and not isinstance(family, GaussianPLD):
-            if self.kinds >= _MANY:
-                family = _coarsen(family, 2.0 ** (2 * ((self.kinds - _MANY) // _MORE) - 8))
-            self.kinds += family not in counts
-        counts[family] = counts.get(family, 0) + count
+    def _as_counted(
+        self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost
+    ) -> tuple[list[tuple[Family, int]], Cost]:
+        """Laws of a charge as they are added up, and what they cost.
+
+        They are rounded up if there are many others, so that there are never too many: whether a
+        charge fits is judged by what is added up after it.
+        """
+        laws: list[tuple[Family, int]] = []
+        rounded: list[tuple[Cost, int]] = []
+        kinds = self.kinds
+        for family, count in _find_law(promise, loss).parts:
+            counted = family
+            if self._is_new(family) and kinds >= _MANY:
+                counted = _coarsen(family, 2.0 ** (2 * ((kinds - _MANY) // _MORE) - 8))
+                rounded.append((self._price(counted), count))
+            kinds += self._is_new(counted)
+            laws.append((counted, count))
+        if not rounded:
+            return laws, cost
+        if len(rounded) < len(laws):
+            rounded.append((cost, 1))
+        return laws, _add_costs(rounded)
+
+    def _is_new(self, family: Family) -> bool:
+        return family not in self.counts and not isinstance(family, GaussianPLD)
+
+    def _price(self, family: Family) -> Cost:
+        """Price a law that was rounded up."""
+        worst = Guarantee(epsilon=_find_size(family), delta=family.infinite)
+        return filter_cost(self.found, worst, PrivacyProfile(family))
 
     def fits(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> bool:
         """Whether a charge keeps the limit.
@@ -81,14 +106,15 @@ class LossSum:
             return True
         if self.delta == 0.0:
             return False
+        laws, cost = self._as_counted(promise, loss, cost)
         if _subtract(self.headroom, cost) is not None:
             return True
         if self.headroom is None:
             self.headroom = _in_units(*self._find_headroom())
             if _subtract(self.headroom, cost) is not None:
                 return True
-        law = _find_law(promise, loss)
-        return self._delta([(law, 1)]) <= decimal_of(self.delta)
+        more = [(PrivacyProfile(family), count) for family, count in laws]
+        return self._delta(more) <= decimal_of(self.delta)
 
     def keeps_limit(self) -> bool:
         """Whether all that was charged keeps the limit, but for the width of the bracket."""
@@ -161,6 +187,13 @@ class LossSum:
             if squares > 0 and self._delta([(follower, 1)], _COARSE) + reserve <= limit:
                 return Fraction(squares), reserve
         return Fraction(0), Fraction(0)
+
+
+def _add_costs(costs: list[tuple[Cost, int]]) -> Cost:
+    """Sum of costs, each so many times, rounded up."""
+    amount = math.fsum(count * cost.amount for cost, count in costs)
+    delta = math.fsum(count * cost.delta for cost, count in costs)
+    return Cost(amount=round_up(amount), delta=round_up(delta, ceiling=1.0))
 
 
 def _coarsen(family: Family, width: float) -> Family:

@@ -366,7 +366,8 @@ def start_balance(budget: Budget) -> RunningBalance:
         raise ParameterError("a budget needs a rule that stops the spending")
     exact = None
     if budget.method == "pld":
-        exact = LossSum(budget.limit.epsilon, budget.limit.delta)
+        (found,) = budget.filters
+        exact = LossSum(budget.limit.epsilon, budget.limit.delta, found)
     return RunningBalance(
         budget=budget, link=budget.digest, sums=[_Sum() for _ in budget.filters], exact=exact
     )
