@@ -7,16 +7,20 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import make_folder, open_team
+from tests.server.conftest import QUERY, make_folder, open_team
 from tests.server.test_confirming import LIMIT, replace_file
 from typer.testing import CliRunner
 
+from hushed import Guarantee
 from hushed.cli import app
 from hushed.errors import EngineUnavailable, ParameterError
 from hushed.ledger._rows import run
 from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._datasets import find_registered
+from hushed.server._desk import Desk
 from hushed.server._opening import open_own
+from hushed.server._setup import invite
+from hushed.server._tokens import Scope
 
 
 def replace(path: Path, text: str) -> None:
@@ -144,3 +148,42 @@ def test_a_file_that_was_replaced_is_not_told_as_open(tmp_path):
         assert isinstance(error, EngineUnavailable)
         assert "(dataset_changed)" in str(error)
         assert "Ask your steward" in str(error)
+
+
+def share_of_more(folder: Path, source: Path) -> str:
+    """Another data set, and a share of it for ana; her token."""
+    source.write_text("patient,ward,cost\nP1,A,1\n")
+    column = {"cost": {"kind": "float", "low": 0, "high": 50}}
+    told = {"source": str(source), "user": "patient", "column": column}
+    add_dataset(folder, "more", told, LIMIT)
+    return invite(
+        folder, "ana", "analyst", [("more", Guarantee(epsilon=0.5))], days=30, scope=Scope()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["changed", "taken out"])
+def test_what_waits_for_a_steward_keeps_its_asker_out_of_nothing(tmp_path, monkeypatch, way):
+    """What is paid and waits for a data set that is not as it was counts as open no more."""
+    tokens = make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    tokens |= {"ana": share_of_more(folder, tmp_path / "more.csv")}
+    path, body = "/v1/datasets/more/requests", {"query": QUERY, "epsilon": 0.1}
+    for team in open_team(folder, tokens):
+        limits = team.desk.settings.limits.model_copy(update={"open_per_person": 2})
+        team.desk.settings = team.desk.settings.model_copy(update={"limits": limits})
+        with monkeypatch.context() as held:
+            held.setattr(Desk, "start", lambda *_: None)
+            for key in "ab":
+                assert team.ask(team.ana, key, wait=0).json()["state"] == "charged"
+        headers = {"Idempotency-Key": "c"}
+        found = team.send("POST", path, team.ana, json=body, headers=headers)
+        assert found.json()["code"] == "too_many_open"
+        if way == "changed":
+            replace_file(team)
+        else:
+            del team.desk.datasets["stays"]
+        found = team.send_until_answered(
+            path, team.ana, json=body, headers=headers | {"Prefer": "wait=20"}
+        )
+        assert found.json()["state"] == "answered"

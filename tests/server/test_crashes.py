@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from dataclasses import replace
@@ -304,6 +305,29 @@ def test_what_is_pending_is_not_overwritten_or_asked_later(team, tmp_path, monke
         client.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
     monkeypatch.undo()
     assert list_pending(client.pending) == []
+
+
+@pytest.mark.slow
+def test_a_signed_answer_to_another_question_is_none_to_this_one(team, tmp_path, monkeypatch):
+    """Whoever is between both has no key, and may send what the server has signed before."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    honest, old = sender(team), []
+
+    def replay(method, path, headers, body):
+        found = honest(method, path, headers, body)
+        return (*found[:2], old[0]) if method == "POST" and old else found
+
+    client = connect("http://127.0.0.1:8642", team.ana, send=replay)
+    asked = client.table("stays").bound_contributions(max_rows_per_user=1)
+    first = asked.count().release(epsilon=0.1, key="first")
+    old.append(json.dumps({"id": first.request, "state": "answered"}).encode())
+    assert asked.count().release(epsilon=0.1, key="first").values == first.values
+    for question, epsilon in ((asked.filter("cost > 3").count(), 0.1), (asked.count(), 0.2)):
+        with pytest.raises(ParameterError, match="another question, or another price"):
+            question.release(epsilon=epsilon)
+    old.clear()
+    assert sorted(each.entry for each in client.recover()) == [2, 3]
+    assert team.charges() == 3
 
 
 def test_making_a_server_leaves_nothing_behind_and_nothing_open(tmp_path):

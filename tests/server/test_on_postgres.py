@@ -87,6 +87,26 @@ def test_it_is_the_same_as_on_sqlite(team, monkeypatch, test):
     team.desk.ledger.verify("stays")
 
 
+def test_what_is_paid_waits_for_a_table_that_is_made_anew(team, postgres_url, monkeypatch):
+    """As each night, by another program: not there, without rights, of another type of numbers."""
+    with monkeypatch.context() as held:
+        held.setattr(Desk, "start", lambda *_: None)
+        made = team.ask(team.ana, "one", wait=0).json()
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("ALTER TABLE stays RENAME TO old")
+        for _ in range(4):  # more often than a run that has begun is tried
+            recover(team.desk)
+            team.desk.queue.drop_waiting(60.0)
+        found = team.ask(team.bo, "two")
+        assert found.json()["code"] == "dataset_unavailable"
+        owner.execute("CREATE TABLE stays AS SELECT patient, ward, cost::numeric FROM old")
+        owner.execute("INSERT INTO stays VALUES ('P3', 'A', '1e-400')")
+        owner.execute("GRANT SELECT ON stays TO stays_reader")
+    recover(team.desk)
+    assert team.ask(team.ana, "one").json() | {"readable_at": ""} == made | {"readable_at": ""}
+    assert team.charges() == 1
+
+
 def test_approvals_are_the_same(tmp_path, postgres_url, source):
     """Two stewards and the asker at once: one end, and at most one charge."""
     folder = tmp_path / "stats"

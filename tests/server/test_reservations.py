@@ -259,3 +259,13 @@ def test_5_what_another_budget_has_paid_is_not_answered(tmp_path, monkeypatch):
         assert team.ask(team.ana, "one").json()["state"] == "failed"
         assert team.answer(team.ana, made).status_code == 409
         assert not team.desk.ledger.entries("next year")
+
+
+def test_the_key_of_a_charge_is_the_id_of_a_request_where_there_is_one(team):
+    """What was spent of another budget, and charges by hand, have keys of their own."""
+    promise = Guarantee(epsilon=0.1, neighbours="add-remove", unit="user")
+    for key in ("carried 0123456789abcdef 2", None, "mine"):
+        team.desk.ledger.charge("stays", promise, key=key)
+    made = team.ask(team.ana, "one", wait=0).json()
+    entries = team.send("GET", "/v1/datasets/stays/entries", team.sam).json()["items"]
+    assert [each["request"] for each in entries] == [None, None, None, made["id"]]

@@ -56,6 +56,31 @@ class TestPreparing:
         with pytest.raises(ParameterError, match="fewer or shorter keys"):
             query.prepare(epsilon=1e-4)
 
+    @pytest.mark.parametrize(
+        ("limit", "most", "said"),
+        [
+            ("LONGEST_ANSWER", 15_000, "15,000 characters, and this one may take"),
+            ("_MOST_NUMBERS", 59, "reads at most 59 numbers .* and this one would read 60"),
+        ],
+    )
+    def test_private_keys_of_a_list_are_refused_where_all_of_them_are_too_many(
+        self, table, unread, limit, most, said
+    ):
+        """Before the charge: what is refused after it is paid and lost. Others are not listed."""
+        keys = tuple(f"{i}{'k' * 500}" for i in range(30))
+        declared = dataclasses.replace(
+            table, connection=dataclasses.replace(table.connection, listed={"g": keys})
+        )
+        query, other = (
+            each.group_by("g", select_partitions=True).count().sum("x", low=0, high=2)
+            for each in (declared, table)
+        )
+        query.prepare(epsilon=1.0, delta=1e-6)
+        unread.setattr(_release, limit, most)
+        with pytest.raises(ParameterError, match=said):
+            query.prepare(epsilon=1.0, delta=1e-6)
+        other.prepare(epsilon=1.0, delta=1e-6)
+
     def test_its_digest_is_of_the_question_the_table_and_the_terms(self, table):
         """Equal for the same; another for any other constant, table or term."""
         query = table.filter("x > 0").count()
@@ -96,6 +121,34 @@ class TestPreparing:
             query.prepare(epsilon=1.0)
         with pytest.raises(ParameterError, match="too small"):
             hs.table(pa.table(ROWS)).sum("x", low=0, high=1e9).prepare(epsilon=1e-14)
+
+    def test_a_type_that_is_another_one_by_now_is_noticed_before_rows_are_read(self, postgres_url):
+        """One row of 1e-400 is too small for a double: read as one, it would fail the answer."""
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            owner.execute(
+                "CREATE TABLE t AS SELECT 'p' || i AS who, 1::float8 AS x FROM "
+                "generate_series(1, 20) i"
+            )
+            query = hs.table(postgres_url, "t").sum("x", low=0, high=2)
+            before = query.prepare(epsilon=1e3)
+            owner.execute("ALTER TABLE t ADD more int")  # is none that was opened
+            query.prepare(epsilon=1e3)
+            owner.execute("ALTER TABLE t ALTER x TYPE numeric")
+            owner.execute("UPDATE t SET x = '1e-400' WHERE who = 'p1'")
+            with pytest.raises(EngineUnavailable, match=r"open it again\. Nothing was charged"):
+                query.prepare(epsilon=1e3)
+            with pytest.raises(QueryFailed, match="prepare it again"):
+                before.answer(charged=before.digest, keep=pytest.fail)
+            again, kept = hs.table(postgres_url, "t").sum("x", low=0, high=2), []
+            fresh = again.prepare(epsilon=1e3)
+            fresh.answer(charged=fresh.digest, keep=lambda text: kept.append(text) or text)
+            assert len(kept) == 1
+            owner.execute("ALTER TABLE t RENAME TO held")
+            with pytest.raises(EngineUnavailable, match="does not exist any more"):
+                again.prepare(epsilon=1e3)
+            owner.execute("CREATE VIEW t AS SELECT who, max(x) OVER () AS x FROM held")
+            with pytest.raises(EngineUnavailable, match="open it again"):
+                again.prepare(epsilon=1e3)
 
 
 class TestAnswering:

@@ -36,7 +36,7 @@ from hushed.errors import (
 )
 from hushed.releasing._stored import read_release
 from hushed.statements import Statement, key_id, open_signed
-from hushed.tables import Answer
+from hushed.tables import Answer, Query
 from hushed.tables._query import Query as TypedQuery
 
 _UNPAID = ("declined", "cancelled", "expired")
@@ -452,8 +452,26 @@ class Client(Shown):
         except QueryFailed:  # after any other end it is charged, and can be read
             forget_pending(self.pending, pending.key)
             raise
+        if not self._answers(pending, answer):  # signed, and sent again for this one
+            raise ParameterError(
+                "what was sent is the answer to another question, or another price, than was "
+                "asked: tell the steward; client.recover() asks for this one again, at no cost"
+            )
         forget_pending(self.pending, pending.key)
         return answer
+
+    def _answers(self, pending: Pending, answer: ServedAnswer | ServedRelease) -> bool:
+        """Whether an answer is to what was asked, by the record that the server has signed."""
+        if self._open(answer.envelope).data != pending.dataset:
+            return False
+        asked, body = getattr(answer, "asked", None), pending.body
+        promise = (answer if asked else answer.certificate).guarantee
+        if not math.isclose(promise.epsilon, body["epsilon"]):
+            return False
+        if asked is None or pending.function:
+            return asked is None and bool(pending.function)
+        wanted = Query.model_validate(body["query"]).digest()
+        return bool(asked.query.digest() == wanted and asked.noise == body["noise"])
 
     def _wait(self, pending: Pending, ends: float) -> dict[str, Any]:
         """Send it until the server tells of its end."""

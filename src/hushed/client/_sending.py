@@ -151,7 +151,7 @@ def read_problem(status: int, body: bytes) -> Exception:
         code, title, detail = (str(told.get(each, "")) for each in ("code", "title", "detail"))
     except (ValueError, AttributeError, RecursionError):
         code, title, detail = "", f"the server answered {status}", ""
-    words = flat(f"{title} {detail}".strip())
+    words = flat(f"{title} {detail}".strip()) or f"the server answered {status}"
     if code == "bad_query" and "needs a contribution bound: max_rows_per_user" in detail:
         return ParameterError(words, hint="call .bound_contributions(max_rows_per_user=N)")
     kind = _KINDS.get(code)
@@ -194,7 +194,12 @@ def open_line(url: str) -> Send:
     ) -> tuple[int, Mapping[str, str], bytes]:
         try:
             found = pool.request(
-                method, url + path, headers=dict(headers), body=body, redirect=False
+                method,
+                url + path,
+                headers=dict(headers),
+                body=body,
+                redirect=False,
+                decode_content=False,  # none was asked for: few bytes may stand for gigabytes
             )
         except urllib3.exceptions.SSLError as error:
             untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)

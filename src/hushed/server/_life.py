@@ -37,7 +37,14 @@ from hushed.server._daily import count_daily, refuse_daily
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._functions import require_function
-from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
+from hushed.server._judging import (
+    Asked,
+    Judged,
+    can_be_asked,
+    judge,
+    read_asked,
+    tell_run,
+)
 from hushed.server._people import (
     Caller,
     Grant,
@@ -60,6 +67,7 @@ from hushed.server._requests import (
     insert_certificate,
     insert_request,
     list_open,
+    list_open_within,
     return_attempt,
 )
 from hushed.server._runners import Failed, Interrupted, Unread
@@ -85,7 +93,7 @@ def take(desk: Desk, caller: Caller, dataset: str, key: str | None, asked: Asked
         if known is not None:
             return known
         grant = require_grant_within(connection, desk, caller, dataset)
-        waiting = count_open(connection, caller.id)
+        waiting = _count_busy(desk, connection, caller, count_open(connection, caller.id))
     return _ask(desk, caller, grant, key, asked, waiting)
 
 
@@ -264,9 +272,31 @@ def hold(
 def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> Grant:
     """Check in the transaction of the charge what may have changed since; the share as it is."""
     found, waiting = _check_token(connection, caller, grant)
-    if waiting > desk.settings.limits.open_per_person:
+    if _count_busy(desk, connection, caller, waiting) > desk.settings.limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     return found
+
+
+def _count_busy(desk: Desk, connection: Transaction, caller: Caller, waiting: int) -> int:
+    """Count what somebody waits for, without what waits for a steward: that may take days.
+
+    What waits is looked at only where there is too much of it.
+    """
+    if waiting < desk.settings.limits.open_per_person:
+        return waiting
+    return waiting - sum(_is_held(desk, each) for each in list_open_within(connection, caller.id))
+
+
+def _is_held(desk: Desk, request: Request) -> bool:
+    """Whether a request has to wait until a data set, or a function, is back as it was."""
+    dataset = desk.datasets.get(request.dataset)
+    if dataset is None or not can_be_asked(dataset):
+        return True
+    name = read_asked(request.body).function
+    try:
+        return name is not None and not require_function(desk.functions, name)
+    except Problem:
+        return True
 
 
 def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> tuple[Grant, int]:

@@ -112,6 +112,20 @@ def find_by_key(connection: Transaction, person: str, key: str) -> Request | Non
     return _find(connection, "person = :person AND key = :key", person=person, key=key)
 
 
+def find_ids(ledger: Ledger, keys: Sequence[str]) -> set[str]:
+    """Find which keys of charges are ids of requests; others are of shares, or of what was spent.
+
+    A charge by hand may have any key.
+    """
+    if not keys:
+        return set()
+    named = {f"key{number}": each for number, each in enumerate(keys)}
+    places = ", ".join(f":{name}" for name in named)
+    statement = f"SELECT id FROM @.hushed_s_requests WHERE id IN ({places})"  # noqa: S608
+    with reading(ledger) as connection:
+        return {str(each["id"]) for each in fetch_all(connection, statement, **named)}
+
+
 def find_request(ledger: Ledger, identity: str, person: str | None = None) -> Request | None:
     """Find a request; of one person alone, if one is given: the database looks for no other."""
     with reading(ledger) as connection:
@@ -166,6 +180,15 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
             "ORDER BY charged_at, id"
         )
         return tuple(Request(**each) for each in fetch_all(connection, statement))
+
+
+def list_open_within(connection: Transaction, person: str) -> tuple[Request, ...]:
+    """List what somebody has paid and has no answer of, in a transaction that is under way."""
+    statement = (
+        f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE state = 'charged' "  # noqa: S608
+        "AND person = :person"
+    )
+    return tuple(Request(**each) for each in fetch_all(connection, statement, person=person))
 
 
 def count_charged(ledger: Ledger) -> dict[str, int]:

@@ -39,7 +39,7 @@ from hushed.server._config import DUCKDB
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Query
 from hushed.tables._plan import count_numbers
-from hushed.tables._release import plan_query
+from hushed.tables._release import known_keys, plan_query
 
 if TYPE_CHECKING:
     from hushed.guarantee import Guarantee
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hushed.tables import Quote, Table
     from hushed.tables._plan import Plan
     from hushed.tables._prepared import Prepared
+    from hushed.tables._query import Query as TypedQuery
 
 READY, BEGUN = b"ready", b"begun"
 PLACE = "HUSHED_PLACE"  # variable that names the folder of a process
@@ -239,7 +240,7 @@ def prepare(table: Table, query: Query, asked: dict[str, Any], seconds: float) -
 
 def _check(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
     prepared = prepare(table, query, asked, seconds)
-    _require_few(query, prepared.proposal.plan)
+    _require_few(table, prepared.proposal.query, prepared.proposal.plan)
     return tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
 
 
@@ -258,14 +259,13 @@ def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
         delta=terms["delta"],
         noise_name=terms["noise"],
     )
-    _require_few(asked, plan)
+    _require_few(query, query.query, plan)
     return tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
 
 
-def _require_few(query: Query, plan: Plan) -> None:
+def _require_few(table: Table, query: TypedQuery, plan: Plan) -> None:
     """Refuse what takes much memory and time where rows are read, before it is paid."""
-    keys = (query.groups and query.groups.keys) or ()
-    found = count_numbers(plan.parts, math.prod(map(len, keys)))
+    found = count_numbers(plan.parts, math.prod(map(len, known_keys(table.connection, query))))
     if found > _MOST_NUMBERS:
         raise ParameterError(
             f"a question to a server reads at most {_MOST_NUMBERS} numbers (every bin, and every "

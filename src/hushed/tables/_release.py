@@ -136,13 +136,28 @@ def rehearse(
         select_partitions(plan.selection, ["0" * 32], [0])
     keys = [("",) * len(query.keys.columns)] * places
     group = _build_answer(ready, plan, keys, empty_group, beta)
-    long = bound_length(group, query.keys.values or (), asked)
+    values = known_keys(connection, query)
+    if query.keys.selected:  # whoever chooses them does not know how many: all of them may be kept
+        few = "use fewer bins, candidates or aggregates, or public keys"
+        _require_few(plan, math.prod(map(len, values)), ParameterError, few)
+    long = bound_length(group, values, asked)
     if long > LONGEST_ANSWER:
         raise ParameterError(
             f"an answer takes at most {LONGEST_ANSWER:,} characters, and this one may take "
             f"{long:,}: ask for fewer or shorter keys, or for fewer numbers of each"
         )
     return ready
+
+
+def known_keys(connection: engine.Connection, query: Query) -> tuple[tuple[Any, ...], ...]:
+    """Give the keys that an answer may have, by column: public ones, or lists that were declared.
+
+    None where keys are chosen privately among some that nobody has listed.
+    """
+    columns, lists = query.keys.columns, connection.listed
+    if query.keys.values is not None or query.chooses_keys:
+        return query.keys.values or ()
+    return tuple(tuple(lists[each]) for each in columns) if lists.keys() >= set(columns) else ()
 
 
 def run_plan(

@@ -16,7 +16,6 @@ from hushed.server._daily import LARGEST
 from hushed.server._desk import Desk
 from hushed.server._giving import set_quota, spent_before
 from hushed.server._people import (
-    SHARE,
     Caller,
     Grant,
     Role,
@@ -29,6 +28,7 @@ from hushed.server._people import (
     set_active,
 )
 from hushed.server._problems import Problem, document
+from hushed.server._requests import find_ids
 from hushed.server._seen import show_share
 from hushed.server._sessions import write_address
 from hushed.server._shown import (
@@ -282,6 +282,7 @@ def show_entries(desk: Desk, dataset: str, *, after: int, most: int) -> Listed[S
     """Show charges of a data set, in their order."""
     _require(desk, dataset)
     found = desk.ledger.entries(desk.datasets[dataset].settings.budget)[after : after + most]
+    requests = find_ids(desk.ledger, [each.key for each in found if each.key is not None])
     items = [
         ShownEntry(
             number=each.number,
@@ -289,7 +290,7 @@ def show_entries(desk: Desk, dataset: str, *, after: int, most: int) -> Listed[S
             epsilon=each.guarantee.epsilon,
             delta=each.guarantee.delta,
             note=each.note,
-            request=None if each.key is None or each.key.startswith(SHARE) else each.key,
+            request=each.key if each.key in requests else None,
             digest=each.digest,
         )
         for each in found

@@ -66,6 +66,11 @@ class Connection:
     others: Mapping[str, Connection] = field(
         default_factory=lambda: MappingProxyType({}), repr=False, compare=False
     )
+    # What the table was, and the type of each column, when a database was asked for them: the casts
+    # are chosen for these, and fail on no value of these alone.
+    described: Mapping[str, str] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False, compare=False
+    )
     # Weak reference to the frame that was opened, if it was one.
     frame: Any = field(default=None, repr=False, compare=False)
     # A file that queries read, and not only opening does; or several, as a folder or a pattern.
@@ -100,6 +105,14 @@ class Connection:
         """Whether the file differs from the one that was opened."""
         return self.file is not None and state_of(self.file) != self.state
 
+    def was_described_otherwise(self) -> bool:
+        """Whether the table of a database is another kind of table, or a column of another type.
+
+        One that is not there any more is refused by the engine, in words of its own.
+        """
+        now = self.engine.describe(self.rows) if self.described else {}
+        return any(now.get(name, told) != told for name, told in self.described.items())
+
 
 def open_stored(
     engine: Dialect, url: str, name: str, types: Mapping[str, ColumnType]
@@ -123,6 +136,7 @@ def open_stored(
         rows=rows,
         place=f"{home} {_name_whole(rows, name)}",
         warnings=warnings,
+        described=_describe(engine, rows),
         copies=[] if engine.copies and not warnings else None,
         in_database=True,
         casts=_choose_casts(engine, rows, stored, types),
@@ -131,6 +145,16 @@ def open_stored(
         file=file,
         state=state,
     )
+
+
+def _describe(engine: Dialect, rows: Any) -> Mapping[str, str]:
+    """Ask what a table is, and the type of each column; no row is read."""
+    reason = ""
+    try:
+        return MappingProxyType(dict(engine.describe(rows)))
+    except engine.errors() as error:
+        reason = type(error).__name__
+    raise EngineUnavailable(f"{engine} does not answer ({reason}); no row was read")
 
 
 def _name_whole(rows: Any, name: str) -> str:
@@ -157,12 +181,14 @@ def open_beside(connection: Connection, name: str) -> Connection:
         place, _, short = name.rpartition(".")
         rows = _find_rows(engine, backend, name, place, short)
         warnings = engine.warnings(backend, place, short)
+        described = _describe(engine, rows)
     stored = {column: column for column in rows.schema()}
     return replace(
         connection,
         rows=rows,
         place=_name_whole(rows, name),
         warnings=warnings,
+        described=described,
         casts=_choose_casts(engine, rows, stored, {}),
         stored=MappingProxyType(stored),
         others=MappingProxyType({}),

@@ -71,6 +71,8 @@ class Dialect:
     may_change: Callable[[Any], bool] = field(default=lambda _: False, repr=False)
     # The stored table in: what names it whatever its address; empty where nothing does.
     identity: Callable[[Any], str] = field(default=lambda _: "", repr=False)
+    # Table in; what it is and the type of each column out, where these change under a connection.
+    describe: Callable[[Any], Mapping[str, str]] = field(default=lambda _: {}, repr=False)
     # Connection and bytes of memory in: keeps it, for good, from whatever is not open already, in a
     # process that serves people who may see no row. Nothing where the login decides that. With
     # ``ordered=True`` rows come in the order in which they are stored.
@@ -123,7 +125,7 @@ class Dialect:
     is_closed: Callable[[Backend], bool] = field(default=lambda _: False, repr=False)
     # What the names of its exceptions mean while a query is planned; public.
     reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # Names of its exceptions for a right that is missing.
+    # Names of its exceptions for a right, a table or a column that is missing, and may be back.
     denials: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __str__(self) -> str:

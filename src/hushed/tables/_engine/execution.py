@@ -20,11 +20,19 @@ from hushed.tables._engine.connections import Connection
 from hushed.tables._engine.dialect import PlannedQuery
 
 _NOT_ENCODED = "a key or constant does not fit the encoding of the database"
+_OTHER = (
+    "the table, or the type of one of its columns, is not what it was when it was opened: open it "
+    "again"
+)
 _GONE = "; the server or the network ended it: open the table again"
 
 
 class ConnectionLost(QueryFailed):
     """The connection, the transaction, or the file that was opened, is lost; no row decides it."""
+
+
+class _Redescribed(Exception):
+    """A table, or a type of a column, is another one than when it was opened."""
 
 
 class _TimeOver(Exception):
@@ -77,13 +85,18 @@ def plan(connection: Connection, query: Any, clock: Clock) -> PlannedQuery:
     """Let the engine plan a query, and check names, types and rights; no row is read."""
     planned = compile_query(query)
     engine, name, lost, gone = connection.engine, "", False, False
+    other = False
     try:
         with _session(connection, clock) as backend:
             engine.plan(backend, planned.sql)
     except _TimeOver:
         name, lost = "TimeOver", True
+    except _Redescribed:
+        other = True
     except engine.errors() as error:
         name, lost, gone = type(error).__name__, engine.is_lost(error), engine.is_gone(error)
+    if other:
+        raise EngineUnavailable(f"{_OTHER}. {UNPAID.capitalize()}")
     if not name:
         return planned
     clock.require_no_stop()
@@ -120,6 +133,8 @@ def _run(connection: Connection, query: PlannedQuery, clock: Clock) -> Sequence[
             rows = engine.fetch(backend, query)
     except _TimeOver:
         reason = "TimeOver"
+    except _Redescribed:
+        reason, gone = "changed", True
     except engine.errors() as error:
         reason, gone = type(error).__name__, engine.is_gone(error)
     if rows is None and clock.stopped:
@@ -148,6 +163,10 @@ def _session(connection: Connection, clock: Clock) -> Iterator[Any]:
         raise _TimeOver
     backend = connection.rows.get_backend()
     with raise_stops(), connection.engine.session(backend, clock):
+        if any(
+            each.was_described_otherwise() for each in (connection, *connection.others.values())
+        ):
+            raise _Redescribed
         yield backend
 
 

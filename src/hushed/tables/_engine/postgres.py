@@ -141,6 +141,13 @@ _IDENTITY = (
     "JOIN pg_database d ON d.datname = current_database() "
     "WHERE n.nspname = %s AND c.relname = %s"
 )
+_DESCRIBED = (  # what it is stands under the empty name, which no column has
+    "WITH named AS (SELECT c.oid, c.relkind, c.relrowsecurity FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s) "
+    "SELECT '', CASE WHEN relrowsecurity THEN 'guarded' ELSE relkind::text END FROM named "
+    "UNION ALL SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
+    "JOIN named ON named.oid = a.attrelid WHERE a.attnum > 0 AND NOT a.attisdropped"
+)
 
 
 def _connect(url: str) -> tuple[Any, str]:
@@ -347,6 +354,14 @@ def _identity(rows: Any) -> str:
     return ""
 
 
+def _describe(rows: Any) -> dict[str, str]:
+    """Tell what a table is, and the type of each column; empty if it is not there."""
+    where, backend = rows.op(), rows.get_backend()
+    named = [where.namespace.database, where.name]
+    with backend.con.transaction():
+        return dict(backend.con.execute(_DESCRIBED, named).fetchall())
+
+
 POSTGRES = Dialect(
     name="postgres",
     schemes=("postgresql", "postgres"),
@@ -358,6 +373,7 @@ POSTGRES = Dialect(
     warnings=_warnings,
     may_change=_may_change,
     identity=_identity,
+    describe=_describe,
     forms=_FORMS,
     read_whole=_read_whole,
     barrier=True,
@@ -377,5 +393,5 @@ POSTGRES = Dialect(
     is_gone=_is_gone,
     is_closed=lambda backend: bool(backend.con.closed),
     reasons=_REASONS,
-    denials=frozenset({"InsufficientPrivilege"}),
+    denials=frozenset({"InsufficientPrivilege", "UndefinedTable", "UndefinedColumn"}),
 )
