@@ -464,14 +464,17 @@ class Client(Shown):
         """Whether an answer is to what was asked, by the record that the server has signed."""
         if self._open(answer.envelope).data != pending.dataset:
             return False
-        asked, body = getattr(answer, "asked", None), pending.body
-        promise = (answer if asked else answer.certificate).guarantee
+        body = pending.body
+        paid = answer if isinstance(answer, ServedAnswer) else answer.certificate
+        promise = paid.guarantee
         if not math.isclose(promise.epsilon, body["epsilon"]):
             return False
-        if asked is None or pending.function:
-            return asked is None and bool(pending.function)
+        if not isinstance(answer, ServedAnswer):
+            return bool(pending.function)
+        if pending.function or answer.asked is None:
+            return False
         wanted = Query.model_validate(body["query"]).digest()
-        return bool(asked.query.digest() == wanted and asked.noise == body["noise"])
+        return bool(answer.asked.query.digest() == wanted and answer.asked.noise == body["noise"])
 
     def _wait(self, pending: Pending, ends: float) -> dict[str, Any]:
         """Send it until the server tells of its end."""
