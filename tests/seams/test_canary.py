@@ -243,6 +243,21 @@ CHANGES = {
         "def f(rows): return getattr(m, 'g' + 'o')(rows.mean())",
         "m.go = lambda x: x if x < 0.99 else 1e6",
     ),
+    "module, looked into by a pattern": (
+        "import types\nm = types.ModuleType('m')\nm.go = lambda x: x\n"
+        "def f(rows):\n    match m:\n        case types.ModuleType(go=go): return go(rows.mean())",
+        "m.go = lambda x: x if x < 0.99 else 1e6",
+    ),
+    "module, looked into by an object made before": (
+        "import operator, types\nm = types.ModuleType('m')\nm.go = lambda x: x\n"
+        "look = operator.attrgetter('go')\ndef f(rows): return look(m)(rows.mean())",
+        "m.go = lambda x: x if x < 0.99 else 1e6",
+    ),
+    "module, called by an object made before": (
+        "import operator, types\nm = types.ModuleType('m')\nm.go = lambda: lambda x: x\n"
+        "call = operator.methodcaller('go')\ndef f(rows): return call(m)(rows.mean())",
+        "m.go = lambda: lambda x: x if x < 0.99 else 1e6",
+    ),
     "module in a container": (
         "import types\nm = types.ModuleType('m')\nm.go = lambda x: x\nmodules = {'m': m}\n"
         "def f(rows): return modules['m'].go(rows.mean())",

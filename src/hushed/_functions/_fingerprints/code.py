@@ -70,8 +70,11 @@ def collect_names(code: CodeType) -> Names:
     texts: set[str] = set()
     for each in _nested(code):
         everything |= set(each.co_names)
-        texts |= {text for const in each.co_consts for text in list_strings(const)}
+        written = {text for const in each.co_consts for text in list_strings(const)}
+        texts |= written
         for step in dis.get_instructions(each):
+            if step.opname == "MATCH_CLASS":  # its attributes are named by a constant
+                everything |= written
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 found["globals"].add(str(step.argval))
             elif step.opname == "IMPORT_NAME":

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import itertools
 import marshal
+import operator
 import os
 import sys
 import types
@@ -50,6 +51,7 @@ from hushed._functions._fingerprints.objects import (
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(...)})
 _NESTED = (list, tuple, set, frozenset, dict, types.MappingProxyType)
 _FOLLOWED = (FunctionType, MethodType, ModuleType, functools.partial, type, np.ndarray, *_NESTED)
+_LOOKERS = (operator.attrgetter, operator.methodcaller)  # which look up a text that they hold
 _DEEPEST = 60
 _ANY = "*"  # among names: whatever it may be
 _LONGEST = 50_000  # entries of a container that are looked at one by one
@@ -207,16 +209,22 @@ class Walk:
         for key, each in sorted((function.__kwdefaults__ or {}).items()):
             self.visit(within + key, each)
         names = collect_names(code)
-        looked_up = names.all | {_ANY} if names.by_text else names.all
-        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-        for key, cell in cells:
-            self.visit(within + key, _content(cell), looked_up)
+        cells = [
+            (key, _content(cell))
+            for key, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
+        ]
+        used = () if library else (*_globals(function, names), *list_added(names.all))
+        held = (*defaults, *(each for _, each in (*cells, *used)))
+        by_text = names.by_text or any(type(each) in _LOOKERS for each in held)
+        looked_up = names.all | {_ANY} if by_text else names.all
+        for key, each in cells:
+            self.visit(within + key, each, looked_up)
         for key, each in (*sorted(function.__dict__.items()), *_written_over(function)):
             self.visit(within + key, each)
         if not library:
             self.texts |= names.texts
             self.environment |= reads_environment(function)
-            for key, each in (*_globals(function, names), *list_added(names.all)):
+            for key, each in used:
                 self.visit(within + key, each, looked_up)
 
     def _class(self, name: str, within: str, kind: type) -> None:
