@@ -185,7 +185,7 @@ class TestSplits:
         )
         assert len(drawn) > 10
         twice = [parts for parts, times in Counter(drawn).items() if times > 1]
-        assert twice == [("repeated",)]  # whether a seed fixes the outputs: nothing else uses it
+        assert twice == [("probe", "0")]  # whether a seed repeats it; no verdict comes of it
         assert sum(parts[0] == "final" for parts in drawn) == (not sequential)
 
     def test_bets_are_placed_before_outputs_are_seen(self):
