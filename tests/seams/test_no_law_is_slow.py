@@ -12,7 +12,7 @@ import pytest
 
 import hushed as hs
 from hushed import privacy_loss
-from hushed.accounting._filters import Cost
+from hushed.accounting._filters import Cost, privacy_filters
 from hushed.errors import Overspent, ParameterError
 from hushed.ledger._entries import digest, write_entry
 from hushed.ledger._exact import LossSum
@@ -20,6 +20,7 @@ from hushed.privacy_loss._composition import window
 
 G = hs.Guarantee
 FREE = Cost(amount=0.0, delta=0.0)
+FILTERS = privacy_filters(1.0, 1e-6, method="pld")
 
 
 def calls_of(function):
@@ -57,7 +58,7 @@ def test_a_law_that_counts_ten_million_times_is_soon_composed(size):
 @pytest.mark.parametrize("law", [hs.privacy_loss.laplace, None], ids=["laws", "promises"])
 def test_many_different_laws_are_counted_as_few(law):
     """Rounded up, ever coarser, and never down: neither in number nor in size."""
-    sums, levels = LossSum(1.0, 1e-6), [10 ** (-4 + 3 * i / 6000) for i in range(6000)]
+    sums, levels = LossSum(1.0, 1e-6, *FILTERS), [10 ** (-4 + 3 * i / 6000) for i in range(6000)]
     for each in levels:
         sums.add(G(epsilon=each), law and law(each), FREE)
     assert len(sums.counts) < 900
@@ -69,7 +70,7 @@ def test_many_different_laws_are_counted_as_few(law):
 @pytest.mark.slow
 def test_laws_of_all_sizes_are_counted_as_few():
     """Pairs of an epsilon and a delta from all over the doubles; infinite masses only grow."""
-    sums = LossSum(1.0, 1e-6)
+    sums = LossSum(1.0, 1e-6, *FILTERS)
     for i in range(3000):
         sums.add(G(epsilon=2.0 ** (i % 600 - 300), delta=2.0 ** -(1 + i % 1001)), None, FREE)
     assert len(sums.counts) < 1800

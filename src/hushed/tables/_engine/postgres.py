@@ -141,11 +141,11 @@ _IDENTITY = (
     "JOIN pg_database d ON d.datname = current_database() "
     "WHERE n.nspname = %s AND c.relname = %s"
 )
-_DESCRIBED = (  # what it is stands under the empty name, which no column has
+_DESCRIBED = (  # what it is stands under the empty name; a type's name hangs on the search path
     "WITH named AS (SELECT c.oid, c.relkind, c.relrowsecurity FROM pg_class c "
     "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s) "
     "SELECT '', CASE WHEN relrowsecurity THEN 'guarded' ELSE relkind::text END FROM named "
-    "UNION ALL SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
+    "UNION ALL SELECT a.attname, concat(a.atttypid, ' ', a.atttypmod) FROM pg_attribute a "
     "JOIN named ON named.oid = a.attrelid WHERE a.attnum > 0 AND NOT a.attisdropped"
 )
 
