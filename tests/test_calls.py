@@ -120,6 +120,7 @@ def _example(told: str) -> str:
     """Read the call that works out of a message: the last one in it."""
     found = re.search(r"(?:as in|as by) (.*)$", told, re.S)
     assert found is not None, told
+    compile(found[1], "the call that works", "eval")
     return found[1]
 
 

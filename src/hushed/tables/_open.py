@@ -19,8 +19,8 @@ from hushed.tables._table import Table
 
 
 @explained(
-    'call it as in hs.table("stays.csv"). What separates the cells of a CSV file is read from its '
-    "first line, or from header=; decimal commas are converted first, as docs/tables.md shows"
+    "what separates the cells of a CSV file is read from its first line, or from header=; decimal "
+    'commas are converted first, as docs/tables.md shows; call it as in hs.table("stays.csv")'
 )
 def table(
     source: Any,
