@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
-from hushed._ground.calls import called_as
+from hushed._ground.calls import explained
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
 from hushed._ground.progress import show_elapsed
@@ -129,9 +129,9 @@ class Prepared(Shown):
             budget=budget,
         )
 
-    @called_as(
-        "prepared.answer(charged=entry.question, keep=keep); Table.release charges and answers by "
-        "itself"
+    @explained(
+        "Table.release charges and answers by itself; call it as in "
+        "prepared.answer(charged=entry.question, keep=keep)"
     )
     def answer(self, *, charged: str, keep: Callable[[str], str]) -> Answer:
         """Read the rows, add noise, store the answer and return what is stored; charges nothing.
