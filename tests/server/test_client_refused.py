@@ -6,6 +6,7 @@ import json
 import ssl
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -15,7 +16,14 @@ from tests.server.test_deployment import make_certificate
 from hushed.client import connect
 from hushed.client._pending import Pending, list_pending, write_pending
 from hushed.client._sending import Line, NotReached, open_line
-from hushed.errors import KeyInUse, LedgerUnavailable, NotFound, ParameterError, Refusal
+from hushed.errors import (
+    HushedWarning,
+    KeyInUse,
+    LedgerUnavailable,
+    NotFound,
+    ParameterError,
+    Refusal,
+)
 from hushed.server._callers import Callers
 from hushed.statements._signing import make_key
 
@@ -144,6 +152,78 @@ def test_nobody_waits_for_a_busy_server_beyond_the_end():
     with pytest.raises(Refusal):
         line.ask("POST", "/v1/x", ends=time.monotonic() + 1)
     assert pauses == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ((503, {"retry-after": "5"}, b'{"code": "busy"}'), "the server is busy. "),
+        ((429, {"retry-after": "60"}, b'{"code": "too_many"}'), "no more requests of yours"),
+        ((502, {"retry-after": "5"}, b"<html>"), "or what stands before it, answered 502"),
+        ((503, {"retry-after": "5"}, b'{"code": ["busy"]}'), "answered 503"),
+    ],
+)
+def test_a_wait_for_a_busy_server_is_told_once(answer, why):
+    """A notebook that says nothing for minutes looks like one that hangs."""
+    door = Door(200, "")
+    client = client_to(lambda method, *rest: answer if method == "POST" else door(method, *rest))
+    question = client.table("stays").count()
+    with pytest.warns(HushedWarning, match="asked again by itself") as told, pytest.raises(Refusal):
+        question.quote_for(errors={"count": 50})
+    (only,) = told
+    assert why in str(only.message)
+    assert f"next in {answer[1]['retry-after']} s, 5 times more at most" in str(only.message)
+    assert "pay" not in str(only.message)  # a price costs nothing
+    assert only.filename == __file__
+
+
+def test_a_wait_of_a_release_says_that_it_is_paid_once(tmp_path, monkeypatch):
+    """Whoever stops it has to know whether it may be asked again."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door = Door(503, "busy")
+    door.refusal = 503, {"retry-after": "5"}, door.refusal[2]
+    client = client_to(door)
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    object.__setattr__(client.line, "pause", stop)
+    words = r"Ctrl-C ends the wait; client\.recover\(\) goes on, .* you pay once"
+    with pytest.warns(HushedWarning, match=words), pytest.raises(KeyboardInterrupt):
+        client.table("stays").count().release(epsilon=0.1, key="mine")
+    with pytest.warns(HushedWarning, match=words), pytest.raises(KeyboardInterrupt):
+        client.recover()
+    assert door.asked == ["mine"] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "pauses"),
+    [((503, {"retry-after": "1"}, b"{}"), [1.0, 1.0]), (None, [0.25, 0.5, 1.0])],
+)
+def test_a_wait_of_a_moment_is_not_told(answer, pauses):
+    """Of two seconds nobody needs to hear."""
+    made, told = [], iter([answer] * len(pauses) + [(200, {}, b"{}")])
+
+    def send(*_):
+        found = next(told)
+        if found is None:
+            raise NotReached
+        return found
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Line(send=send, token="t", pause=made.append).ask("GET", "/v1/me") == (200, b"{}")
+    assert made == pauses
+
+
+def test_a_wait_goes_on_where_warnings_are_errors(capsys):
+    """Else the question would be lost to a filter of whoever asks."""
+    told = iter([(503, {"retry-after": "5"}, b'{"code": "busy"}'), (200, {}, b"{}")])
+    line = Line(send=lambda *_: next(told), token="t", pause=lambda _: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert line.ask("GET", "/v1/me") == (200, b"{}")
+    assert "the server is busy" in capsys.readouterr().err
 
 
 class Echo(BaseHTTPRequestHandler):

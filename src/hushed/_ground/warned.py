@@ -38,5 +38,13 @@ def warn_outside(message: Warning) -> None:
     warnings.warn(message, stacklevel=level)
 
 
+def warn_or_print(message: Warning) -> None:
+    """Warn as `warn_outside`; where warnings are made errors it is printed, and nothing is lost."""
+    try:
+        warn_outside(message)
+    except type(message):
+        print(message, file=sys.stderr)  # noqa: T201
+
+
 def _is_ours(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).partition(".")[0] == _LIBRARY

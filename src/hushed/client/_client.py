@@ -483,7 +483,7 @@ class Client(Shown):
             wait = math.ceil(min(_WAIT, max(0.0, ends - time.monotonic())))
             headers["prefer"] = f"wait={wait}"
             _, body = self.line.ask("POST", pending.path, pending.body, headers, ends)
-            told = read_object(body, "id", "state")
+            told = read_object(body, "id", "state", paid=True)
             if told["state"] == "pending":
                 raise AwaitingApproval(
                     f"the request {told['id']} waits for a steward's approval, and nothing is "

@@ -11,8 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hushed._ground.printing import flat
+from hushed._ground.warned import warn_or_print
 from hushed.errors import (
     EngineUnavailable,
+    HushedWarning,
     KeyInUse,
     LedgerUnavailable,
     NotFound,
@@ -28,6 +30,7 @@ Send = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, st
 _AGAIN = (429, 502, 503, 504)
 _ATTEMPTS = 6
 _LONGEST_PAUSE = 60.0  # what a server that counts by the minute asks for
+_SILENT = 2.0  # seconds for which nobody needs to be told that something is waited for
 _KINDS: dict[str, type[Exception]] = {
     "budget_exceeded": Overspent,
     "quota_exceeded": Overspent,
@@ -51,7 +54,16 @@ _NOT_TRUSTED = (
     "this computer does not trust the certificate with which the server speaks TLS: ask whoever "
     "runs it; if it has an authority of its own, SSL_CERT_FILE names the file of that"
 )
-_AGAIN_PAID = "; ask again under the same key: you pay once"
+_AGAIN_PAID = (
+    "; client.recover() goes on, and so does the same question with the same key=: you pay once"
+)
+_WHY = {
+    "busy": "the server is busy",
+    "too_many": "the server takes no more requests of yours for now",
+    "too_many_open": "too many of your requests wait for answers",
+    "ledger_unavailable": "the server cannot use its ledger now",
+    "dataset_unavailable": "the data set cannot be asked now",
+}
 _NOT_TAKEN = ("busy", "conflict", "too_many_open")  # the server knows nothing of the request
 
 
@@ -89,21 +101,23 @@ class Line:
         """Ask, again where the server was busy or was not reached; a refusal is raised.
 
         What is sent again has the same key, so that it is paid once. Nobody is kept waiting for a
-        busy server beyond the end, a moment of `time.monotonic`.
+        busy server beyond the end, a moment of `time.monotonic`; a wait that is longer than a
+        moment is told, once.
         """
         told = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
         content = b"" if body is None else json.dumps(body).encode()
         told |= {"content-type": "application/json"} if content else {}
         told |= dict(headers or {})
+        paid = "idempotency-key" in told
+        waits = _Waits(self.pause, _AGAIN_PAID if paid else "")
         for attempt in range(_ATTEMPTS):
             last = attempt == _ATTEMPTS - 1
             try:
                 status, answered, found = self.send(method, path, told, content)
             except NotReached as error:
                 if last:
-                    paid = "" if method == "GET" else _AGAIN_PAID
-                    raise LedgerUnavailable(f"{error}{paid}") from None
-                self.pause(2.0**attempt / 4)
+                    raise LedgerUnavailable(f"{error}{_AGAIN_PAID if paid else ''}") from None
+                waits.wait(2.0**attempt / 4, str(error))
                 continue
             if status < 400:
                 if not 200 <= status < 300:  # the token does not go to another address
@@ -118,15 +132,52 @@ class Line:
             pause = min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE)
             if time.monotonic() + pause > ends:
                 raise read_problem(status, found)
-            self.pause(pause)
+            waits.wait(pause, _say_why(status, found))
         raise LedgerUnavailable(_NOT_REACHED)
 
     def read(self, path: str, *names: str) -> dict[str, Any]:
         """Read a JSON object that has these names."""
-        return read_object(self.ask("GET", path)[1], *names, paid=False)
+        return read_object(self.ask("GET", path)[1], *names)
 
 
-def read_object(body: bytes, *names: str, paid: bool = True) -> dict[str, Any]:
+@dataclass(slots=True)
+class _Waits:
+    """The waits of one call, of which a long one is told, once."""
+
+    pause: Callable[[float], None]
+    later: str
+    made: int = 0
+    waited: float = 0.0
+    told: bool = False
+
+    def wait(self, seconds: float, why: str) -> None:
+        """Wait, and say so before what is waited for in all is more than a moment."""
+        self.made += 1
+        self.waited += seconds
+        if self.waited > _SILENT and not self.told:
+            self.told = True
+            more = _ATTEMPTS - self.made
+            often = "once more, then given up" if more == 1 else f"{more} times more at most"
+            warn_or_print(
+                HushedWarning(
+                    f"{why}. It is asked again by itself, next in {seconds:g} s, {often}. Ctrl-C "
+                    f"ends the wait{self.later}"
+                )
+            )
+        self.pause(seconds)
+
+
+def _say_why(status: int, body: bytes) -> str:
+    """Say why a server is asked again later."""
+    try:
+        code = json.loads(body).get("code")
+    except (ValueError, AttributeError, RecursionError):
+        code = None
+    known = _WHY.get(code) if isinstance(code, str) else None
+    return known or f"the server, or what stands before it, answered {status}"
+
+
+def read_object(body: bytes, *names: str, paid: bool = False) -> dict[str, Any]:
     """Read a JSON object; refuse what somebody on the way has put in place of it."""
     try:
         told = json.loads(body.decode())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hushed._ground.printing import as_given
-from hushed._ground.warned import warn_outside
+from hushed._ground.warned import warn_or_print
 from hushed.errors import (
     DamagedLedger,
     HushedWarning,
@@ -155,7 +154,7 @@ class Payment:
         if len(text) > LONGEST_ANSWER:  # what can be known of it before is refused unpaid
             too_long = f"the answer takes more than the {LONGEST_ANSWER:,} characters of a ledger"
             if self.key is None:
-                _warn(f"{too_long}: it is shown, but not stored")
+                warn_or_print(HushedWarning(f"{too_long}: it is shown, but not stored"))
                 return text
             text = write_failure(QueryFailed(f"{too_long}, and is not shown; the charge stays"))
         try:
@@ -179,16 +178,8 @@ class Payment:
                     f"the answer was paid for and could not be stored, so that it is not shown "
                     f"({reason}). Ask again under the key {self.key!r}: nothing more is charged"
                 ) from None
-            _warn(f"the answer is shown, but could not be stored: {reason}")
+            warn_or_print(HushedWarning(f"the answer is shown, but could not be stored: {reason}"))
             return text
-
-
-def _warn(text: str) -> None:
-    """Warn, and lose nothing where warnings are made errors: then it is only printed."""
-    try:
-        warn_outside(HushedWarning(text))
-    except HushedWarning:
-        print(text, file=sys.stderr)  # noqa: T201
 
 
 def pay(
@@ -215,9 +206,11 @@ def pay(
     entry = ledger.charge(budget, guarantee, note=note, loss=loss, key=key, question=question)
     kept = None if key is None else ledger.answer(budget, getattr(entry, "number", key))
     if kept is not None and not named:
-        _warn(
-            f"{STORED_BEFORE} {key!r}: nothing was read or charged now. A key stands for a "
-            "question, and not for rows that are given in Python, which may have been others then: "
-            "for these rows give another key"
+        warn_or_print(
+            HushedWarning(
+                f"{STORED_BEFORE} {key!r}: nothing was read or charged now. A key stands for a "
+                "question, and not for rows that are given in Python, which may have been others "
+                "then: for these rows give another key"
+            )
         )
     return Payment(ledger=ledger, budget=budget, entry=entry, key=key, kept=kept)
