@@ -14,6 +14,7 @@ import hushed as hs
 from hushed.cli import app
 from hushed.client import ServedQuote, connect
 from hushed.client._datasets import Datasets
+from hushed.client._listed import Requests
 from hushed.client._questions import read_quote
 from hushed.errors import AwaitingApproval, HushedWarning, NotFound, ParameterError, Refusal
 from hushed.statements import StatementCheck, make_key
@@ -308,7 +309,8 @@ def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
 
 def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     share = {"epsilon": 1.5, "left": {"epsilon": 1.2, "delta": 0.0}, "left_today": None}
-    listed = [STAYS | {"share": share, "open": True}]
+    limits = {"max_epsilon": 1.0, "approve_above": 0.5, "max_rows_per_user": 3}
+    listed = [STAYS | {"share": share, "open": True} | limits]
     client = answering(tmp_path, monkeypatch, {"/v1/datasets": (200, {"items": listed})} | ME)
     found = client.datasets()
     assert found == listed
@@ -316,12 +318,68 @@ def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     assert str(found).splitlines() == [
         "stays: protected is each row",
         "  your share has left: epsilon 1.2 of 1.5",
+        "  one request costs epsilon 1 at most (above 0.5 a steward has to approve it)",
+        "  of each person 3 rows count",
         "  los, float, from 0.0 to 30.0",
         "  cost, float, from 0.0 to ?",
         "  ward, string: surgery, acute",
         "  sex, string: f, m",
         "  city, string",
     ]
+
+
+def test_functions_and_requests_are_printed_in_lines(tmp_path, monkeypatch):
+    """As lists of dicts they were pages, in which nobody found the id to read an answer by."""
+    function = {"id": "yearly", "dataset": "stays", "says": "cost of a person", "gamma": 0.05}
+    function |= {"min_epsilon": 0.1, "max_epsilon": 1.0, "rows": [6000], "unit": "user"}
+    bare = function | {"says": "", "min_epsilon": 0.0, "rows": None, "closed": "no gamma is left"}
+    asked = {"id": "7f", "dataset": "stays", "asker": "ana", "state": "declined", "key": "mine"}
+    asked |= {"query": {"aggregates": [{"name": "count"}], "groups": {"columns": ["ward"]}}}
+    asked |= {"epsilon": 0.3, "delta": 0.0, "asked_at": "2026-12-01T07:10:29.28+00:00"}
+    asked |= {"function": None, "note": "a\nb", "reason": "too many groups"}
+    other = asked | {"query": None, "function": "yearly", "delta": 1e-6, "note": "", "reason": ""}
+    kept = {"kept_until": "2027-02-03T01:02+00:00", "deleted_at": "2027-02-04T01:02+00:00"}
+    answers = {
+        "/v1/functions": (200, {"items": [function, bare | {"approve_above": 0.5}]}),
+        "/v1/requests?most=100": (200, {"items": [asked, other | kept]}),
+        "/v1/requests?state=pending&most=100": (200, {"items": []}),
+    }
+    client = answering(tmp_path, monkeypatch, answers | ME)
+    assert str(client.functions()).splitlines() == [
+        "yearly, of stays: cost of a person",
+        "  a release costs epsilon from 0.1 up to 1, and has gamma 0.05",
+        "  what is promised is for tables of 6,000 people",
+        "yearly, of stays",
+        "  a release costs epsilon up to 1 (above 0.5 a steward has to approve it), "
+        "and has gamma 0.05",
+        "  it cannot be asked: no gamma is left",
+    ]
+    found = client.requests()
+    assert found[0] == asked
+    assert repr(found).splitlines() == [
+        "7f  declined: count by ward of stays, epsilon 0.3",
+        "  asked by ana, 2026-12-01 07:10 UTC, key 'mine', note 'a\\nb', because too many groups",
+        "7f  declined: function yearly of stays, epsilon 0.3, delta 1e-06",
+        "  asked by ana, 2026-12-01 07:10 UTC, key 'mine', kept until 2027-02-03, "
+        "deleted 2027-02-04",
+    ]
+    assert str(client.waiting()) == "no request"
+    assert str(Requests([{"id": 1}])) == "[{'id': 1}]"
+    assert str(Requests([asked | {"query": None}])).startswith("[{'id': '7f'")
+
+
+def test_one_error_of_the_only_output_is_enough(tmp_path, monkeypatch):
+    """As for `quote`; it was an error of Python."""
+    answers = {"/v1/datasets/stays": (200, STAYS), "/v1/datasets/stays/quote": (200, QUOTE)}
+    client = answering(tmp_path, monkeypatch, answers | ME)
+    question = client.table("stays").count()
+    assert question.quote_for(error=50).epsilon == QUOTE["epsilon"]
+    with pytest.raises(ParameterError, match=r"call it as in table\.count\(\)\.quote_for\(errors="):
+        question.quote_for(50)
+    with pytest.raises(ParameterError, match=r"must be given, such as errors=\{'count'"):
+        question.quote_for()
+    with pytest.raises(ParameterError, match="error is that of the only output"):
+        question.mean("los").quote_for(error=50)
 
 
 def test_what_a_signature_covers_is_said_first():

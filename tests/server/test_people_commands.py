@@ -404,14 +404,20 @@ def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):
     assert door.count("not used yet") == 1
 
 
-def test_a_delta_of_a_share_and_of_a_budget_is_listed(tmp_path):
+def test_delta_and_gamma_of_a_share_and_of_a_budget_are_listed(tmp_path):
     make_folder(tmp_path)
     with Ledger(f"sqlite:///{tmp_path / 'stats' / 'hushed.db'}") as ledger:
         limit = Guarantee(epsilon=2.0, delta=1e-5, neighbours="add-remove", unit="user")
         ledger.open_budget("both", limit)
         assert say_left(ledger.balance("both")) == "epsilon 2 of 2 left, delta 5e-06 of 1e-05 left"
         told = _say_share(ledger, Grant(dataset="stays", budget="both"))
+        gamma = Guarantee(epsilon=1.0, gamma=0.2, neighbours="add-remove", unit="user")
+        ledger.open_budget("sampled", gamma)
+        left = say_left(ledger.balance("sampled"))
+        share = _say_share(ledger, Grant(dataset="stays", budget="sampled"))
     assert told == "stays 2, 2 left, delta 1e-05, 5e-06 left"
+    assert left == "epsilon 1 of 1 left, gamma 0.2 of 0.2 left"
+    assert share == "stays 1, 1 left, gamma 0.2, 0.2 left"
 
 
 def test_who_may_not_do_it_is_told_who_may():

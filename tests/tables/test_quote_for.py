@@ -170,6 +170,17 @@ def test_what_cannot_be_kept_is_refused_with_words(errors, more, problem, words,
         query.quote_for(errors=errors, **more)
 
 
+def test_one_error_of_the_only_output_is_enough(table):
+    """As for `quote`, which took it, while `quote_for` refused the word."""
+    found = table.count().quote_for(error=50)
+    assert found.epsilon == table.count().quote_for(errors={"count": 50}).epsilon
+    assert found.errors == {"count": 50}
+    with pytest.raises(ParameterError, match="error is that of the only output"):
+        of_three(table).quote_for(error=50)
+    with pytest.raises(ParameterError, match=r"must be given, such as errors=\{'count'"):
+        table.count().quote_for()
+
+
 class TestCommand:
     """``hushed query --error``."""
 

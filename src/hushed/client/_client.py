@@ -20,6 +20,7 @@ from hushed.client._declared import read_declared
 from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._keys import find_signer, read_keys
+from hushed.client._listed import Functions, Requests
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable, say_later
 from hushed.client._sending import Forbidden, Line, NotTaken, read_object
@@ -130,16 +131,17 @@ class Client(Shown):
         made = ServedTable(query=query, dataset=name, client=self, declared=declared)
         return made if declared.rows is None else made.bound_contributions()
 
-    def functions(self) -> list[dict[str, Any]]:
+    def functions(self) -> Functions:
         """List the registered functions that you may ask.
 
         Returns
         -------
         list of dict
             With what is promised of their releases, in words: gamma, population, and what an
-            outsider could learn.
+            outsider could learn. Printed, it is a few lines for each; ``client.function(NAME)``
+            tells all of one.
         """
-        return list(self.line.read("/v1/functions", "items")["items"])
+        return Functions(self.line.read("/v1/functions", "items")["items"])
 
     @called_as('client.function("median_stay")')
     def function(self, name: str) -> ServedFunction:
@@ -176,15 +178,15 @@ class Client(Shown):
             **promised,
         )
 
-    def requests(self) -> list[dict[str, Any]]:
+    def requests(self) -> Requests:
         """List your requests, the newest first, at most 100.
 
         Returns
         -------
         list of dict
-            As the server tells them.
+            As the server tells them. Printed, it is two lines for each.
         """
-        return list(self.line.read("/v1/requests?most=100", "items")["items"])
+        return Requests(self.line.read("/v1/requests?most=100", "items")["items"])
 
     def answer(self, request: str) -> ServedAnswer | ServedRelease:
         """Read an answer again, at no cost.
@@ -263,15 +265,16 @@ class Client(Shown):
         told = self.line.read(f"/v1/requests/{identity}", "key")
         forget_pending(self.pending, told["key"])
 
-    def waiting(self) -> list[dict[str, Any]]:
+    def waiting(self) -> Requests:
         """List what waits for approval, the newest first, at most 100: a steward sees all of it.
 
         Returns
         -------
         list of dict
-            As the server tells them: who asks, the question, its price, the note.
+            As the server tells them: who asks, the question, its price, the note. Printed, it is
+            two lines for each.
         """
-        return list(self.line.read("/v1/requests?state=pending&most=100", "items")["items"])
+        return Requests(self.line.read("/v1/requests?state=pending&most=100", "items")["items"])
 
     def approve(self, request: str) -> dict[str, Any]:
         """Approve, as a steward, what somebody else has asked: it is charged now, and answered.

@@ -6,20 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hushed._ground.printing import flat, format_down, format_up
+from hushed.client._listed import Listed, say_limits
 
 
-class Datasets(list[dict[str, Any]]):
+class Datasets(Listed):
     """A list of data sets that is printed in a few lines for each."""
 
     __slots__ = ()
+    none = "no data set"
 
-    def __str__(self) -> str:
-        try:
-            return "\n".join(line for each in self for line in _describe(each)) or "no data set"
-        except (LookupError, TypeError, ValueError):  # of a server that tells something else
-            return list.__repr__(self)
-
-    __repr__ = __str__
+    def describe(self, told: Mapping[str, Any]) -> Iterator[str]:
+        """Say whom it protects, what is left of the share, and which columns there are."""
+        return _describe(told)
 
 
 def _describe(told: Mapping[str, Any]) -> Iterator[str]:
@@ -36,6 +34,11 @@ def _describe(told: Mapping[str, Any]) -> Iterator[str]:
             if not share["left_today"]:
                 left += ", used up, or ended by a restoration; more after that day"
         yield f"  your share has left: {left}"
+    limits = say_limits(told)
+    if limits:
+        yield f"  {limits}"
+    if told.get("max_rows_per_user") is not None:
+        yield f"  of each person {told['max_rows_per_user']} rows count"
     for column in told.get("columns", ()):
         yield f"  {_describe_column(column)}"
 

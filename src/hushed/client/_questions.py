@@ -18,7 +18,7 @@ from hushed.errors import KeyInUse, NotFound
 from hushed.tables import Answer
 from hushed.tables._asking import describe
 from hushed.tables._query import Query as TypedQuery
-from hushed.tables._wanted import read_errors
+from hushed.tables._wanted import read_errors, read_wanted
 
 if TYPE_CHECKING:
     from hushed.client._client import Client
@@ -247,10 +247,12 @@ class ServedTable(DeclaredBuilder, Shown):
         _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
         return read_quote(found)
 
+    @called_as('table.count().quote_for(errors={"count": 50})')
     def quote_for(
         self,
         *,
-        errors: Mapping[str, float],
+        errors: Mapping[str, float] | None = None,
+        error: float | None = None,
         delta: float = 0.0,
         noise: Noise = "laplace",
         rows: int | None = None,
@@ -261,8 +263,10 @@ class ServedTable(DeclaredBuilder, Shown):
 
         Parameters
         ----------
-        errors : mapping of str to float
-            Largest error of some outputs.
+        errors : mapping of str to float, optional
+            Largest error of some outputs; these, or `error`.
+        error : float, optional
+            Largest error of the only output.
         delta : float, default 0
             Slack, as for `hushed.Table.release`.
         noise : {"laplace", "gaussian"}, default "laplace"
@@ -280,7 +284,8 @@ class ServedTable(DeclaredBuilder, Shown):
         ParameterError
             If it cannot be asked, or no epsilon keeps the errors.
         """
-        return self.quote(errors=errors, delta=delta, noise=noise, rows=rows)
+        wanted = read_wanted(errors, error, [each.name for each in self.aggregates])
+        return self.quote(errors=wanted, delta=delta, noise=noise, rows=rows)
 
     @called_as("table.count().release(epsilon=0.5)")
     def release(

@@ -96,11 +96,13 @@ def say_approvers(ledger: Ledger, settings: Settings) -> str:
 
 
 def say_left(balance: Balance) -> str:
-    """Say what is left of a budget; of a delta, if it has one."""
+    """Say what is left of a budget; of a delta and a gamma, if it has them."""
     limit = balance.budget.limit
     told = f"epsilon {format_down(balance.epsilon_left, 3)} of {format_up(limit.epsilon, 4)} left"
     if limit.delta:
         told += f", delta {format_down(balance.delta_left, 3)} of {format_up(limit.delta, 4)} left"
+    if limit.gamma:
+        told += f", gamma {format_down(balance.gamma_left, 3)} of {format_up(limit.gamma, 4)} left"
     return told
 
 
@@ -135,6 +137,8 @@ def _say_share(ledger: Ledger, share: Grant) -> str:
     told += f", {format_down(balance.epsilon_left, 3)} left"
     if limit.delta:
         told += f", delta {format_up(limit.delta, 4)}, {format_down(balance.delta_left, 3)} left"
+    if limit.gamma:
+        told += f", gamma {format_up(limit.gamma, 4)}, {format_down(balance.gamma_left, 3)} left"
     told += ", set aside" if share.reserved else ""
     told += "" if share.daily is None else f", each day {share.daily.say()}"
     before = spent_before(ledger, share)

@@ -29,7 +29,7 @@ from hushed.tables._query import Query, digest_question
 from hushed.tables._quote_for import Prices, QuotedErrors, Share, solve_errors
 from hushed.tables._quotes import Quote, quote_plan, quote_query
 from hushed.tables._release import plan_query
-from hushed.tables._wanted import read_errors
+from hushed.tables._wanted import read_errors, read_wanted
 
 _BETA = 0.05
 
@@ -228,7 +228,8 @@ class Table(QueryBuilder, Shown):
     def quote_for(
         self,
         *,
-        errors: Mapping[str, float],
+        errors: Mapping[str, float] | None = None,
+        error: float | None = None,
         delta: float = 0.0,
         noise: NoiseName = "laplace",
         beta: float = _BETA,
@@ -244,9 +245,11 @@ class Table(QueryBuilder, Shown):
 
         Parameters
         ----------
-        errors : mapping of str to float
+        errors : mapping of str to float, optional
             Largest error of some outputs, as `quote` states it: of quantiles in ranks, of a top in
-            rows or users.
+            rows or users. These, or `error`.
+        error : float, optional
+            Largest error of the only output.
         delta : float, default 0
             Slack; needed for partition selection and for Gaussian noise.
         noise : {"laplace", "gaussian"}, default "laplace"
@@ -286,6 +289,7 @@ class Table(QueryBuilder, Shown):
         -----
         A bisection: the result is an epsilon at which the quote was seen to keep the errors.
         """
+        wanted = read_wanted(errors, error, [each.name for each in self.aggregates])
         beta = require_probability("beta", beta)
         left_out = self._read_left_out(rows_per_user)
 
@@ -298,7 +302,7 @@ class Table(QueryBuilder, Shown):
             return quote_plan(planned, asked, beta=beta, rows=rows, left=None, missing=missing)
 
         query, epsilon, binding = solve_errors(
-            self.query, errors, Prices(plan, quote, left_out), share
+            self.query, wanted, Prices(plan, quote, left_out), share
         )
         solved = replace(self, query=query)
         price = solved.quote(
@@ -311,7 +315,7 @@ class Table(QueryBuilder, Shown):
             ledger=ledger,
             budget=budget,
         )
-        return QuotedErrors(table=solved, quote=price, errors=dict(errors), binding=binding)
+        return QuotedErrors(table=solved, quote=price, errors=dict(wanted), binding=binding)
 
     @called_as("table.count().prepare(epsilon=1.0)")
     def prepare(

@@ -27,8 +27,20 @@ def read_errors(
             "epsilon decides the errors, and errors decide epsilon: give one of the two",
             parameter="epsilon",
         )
+    return None if epsilon is not None else read_wanted(errors, error, names)
+
+
+def read_wanted(
+    errors: Mapping[str, float] | None, error: float | None, names: Sequence[str]
+) -> Mapping[str, float]:
+    """Read the errors that are wanted, of the outputs of these names."""
+    if errors is None and error is None:
+        raise ParameterError(
+            f"the errors that are wanted must be given, such as {_show_errors(names)}",
+            parameter="errors",
+        )
     if error is None:
-        return errors
+        return errors or {}
     if errors is not None or len(names) != 1:
         raise ParameterError(
             f"error is that of the only output: give {_show_errors(names)}", parameter="error"
