@@ -237,7 +237,7 @@ def test_what_is_raised_further_in_stays_what_it_is() -> None:
 
 CALLED_ON = {
     "quote": (hs.Table, (0.1,)), "release": (hs.Table, ()), "prepare": (hs.Table, (1.0,)),
-    "quote_for": (hs.Table, ()), "join": (hs.Table, ()), "filter": (hs.Table, ()),
+    "quote_for": (hs.Table, (50,)), "join": (hs.Table, ()), "filter": (hs.Table, ()),
     "open_budget": (hs.Ledger, ()), "charge": (hs.Ledger, ("stays",)), "balance": (hs.Ledger, ()),
     "to_python": (hs.Query, ()), "value": (hs.Answer, ()), "guarantee": (hs.Sensitivity, ()),
     "ask": (hs.AboveThreshold, ()), "table": (hs.client.Client, ()),

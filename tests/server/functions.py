@@ -125,7 +125,7 @@ def _made() -> tuple[Path, dict[str, str]]:
     with pytest.MonkeyPatch.context() as patch:
         for name in NAMES:
             register(place, name)
-            patch.setattr(_registering, "_rehearse", lambda *_, **__: "")  # seconds for each
+            patch.setattr(_registering, "_rehearse", lambda *_, **__: ("", []))  # seconds for each
     share = [("stays", Guarantee(epsilon=1.0))]
     tokens = {
         name: invite(folder, name, "analyst", share, days=30, scope=Scope())

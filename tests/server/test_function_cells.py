@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 import duckdb
 import numpy as np
@@ -21,6 +22,7 @@ from hushed.server._sampled import (
     Changed,
     Loaded,
     judge_function,
+    list_failing,
     make_rows,
     require_every_cell,
 )
@@ -30,7 +32,7 @@ COLUMNS = ("patient", "cost")
 PRIVATE = {"patient": ["P1", "P2"], "cost": pa.array([1, None], pa.int64())}
 
 
-def sample(kind, dtype):
+def sample(kind, dtype, function=len):
     """Sample a count of people, whose costs are of this type."""
     cells = {"patient": np.arange(100), "cost": (np.arange(100) % 7).astype(np.int8)}
     if kind == "array":
@@ -40,7 +42,7 @@ def sample(kind, dtype):
     else:
         public = pl.DataFrame(cells).cast({"cost": getattr(pl, dtype)})
     return hs.sample_sensitivity(
-        len,
+        function,
         PublicTable(public),
         rows=20,
         user=0 if kind == "array" else "patient",
@@ -94,6 +96,32 @@ def test_people_are_named_by_any_type_that_keys_have(kind, people):
     names = rows[:, 0] if kind == "array" else rows["patient"]
     assert sorted(names) == [0, 1]
     admit_rows(rows, sensitivity.sampling)
+
+
+def total(rows):
+    """Not a number where one cost is missing."""
+    return (rows[:, 1] if isinstance(rows, np.ndarray) else rows["cost"].to_numpy()).sum()
+
+
+def left_out(rows):
+    return np.nansum(rows[:, 1] if isinstance(rows, np.ndarray) else rows["cost"].to_numpy())
+
+
+def groups(rows):
+    """One number less where a cost is missing in the first row."""
+    return np.zeros(1 + int(np.isnan(np.asarray(rows)[0, 1])))
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+@pytest.mark.parametrize(
+    ("function", "failing"), [(total, ["cost"]), (left_out, []), (groups, ["cost"])]
+)
+def test_a_missing_cell_is_tried_on_public_rows(kind, function, failing):
+    """A release that fails is paid, and was never foreseen: a sum of costs, one of them missing."""
+    found = sample(kind, "Float64" if kind == "polars" else "float64", function)
+    loaded = Loaded(function=function, sensitivity=found)
+    assert list_failing(loaded, COLUMNS, "patient", math.inf) == failing
+    assert list_failing(loaded, COLUMNS, "patient", 0.0) == []  # it took too long
 
 
 @pytest.mark.slow

@@ -427,7 +427,7 @@ def test_a_release_does_not_tell_when_its_run_ended(team, monkeypatch):
 
 def test_gaussian_noise_takes_a_delta(tmp_path, monkeypatch):
     """Its release costs epsilon and delta, of both budgets; without a delta it is refused."""
-    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: ("", []))
     tokens = copy_place(tmp_path)
     s = sample(tmp_path, "mean_cost", norm="l2")
     terms = {"noise": "gaussian"}
@@ -481,7 +481,7 @@ class TestRegistering:
 
     def test_one_of_an_older_version_is_named(self, place, monkeypatch):
         """It says not which estimates its gamma is of: that a share has none left is not told."""
-        monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+        monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: ("", []))
         assert not any("older version" in each for each in check_server(place / "stats").facts)
         file = place / "stats/functions/mean_cost.json"
         told = json.loads(file.read_text())
@@ -610,6 +610,33 @@ def test_the_command_offers_what_can_be_used_there(tmp_path):
     assert "--block-rows" in ended("sensitivity", "--help", cwd=tmp_path).stdout
 
 
+def test_people_in_an_array_are_found_by_the_columns_that_are_named(tmp_path):
+    """No name of a data set's column of people was one of an array: it could not be registered."""
+    copy_place(tmp_path)
+    (tmp_path / "arrays.py").write_text(
+        "import numpy as np\n\n\ndef people(rng, count):\n"
+        "    who = np.repeat(np.arange(count), 2)\n"
+        "    return np.column_stack([who, rng.uniform(0, 50, 2 * count)])\n\n\n"
+        "def fees(rows):\n    return np.clip(rows[:, 1], 0, 50).sum() / 100\n"
+    )
+    words = ["serve", "add-function", "fees", "stays", "arrays.py:fees", "--symmetric", "--json"]
+    words += ["--population", "arrays.py:people", "--rows", "61", "--gamma", "0.1"]
+    words += ["--folder", "stats"]
+    refused = ended(*words, cwd=tmp_path)
+    assert refused.returncode == 2
+    for said in ("by the column 'patient'", "by --column", "--frame pandas"):
+        assert said in refused.stderr
+    with warnings.catch_warnings():
+        warnings.resetwarnings()  # tests alone make them errors
+        found = ended(*words, "--column", "patient", "--column", "cost", cwd=tmp_path)
+        assert found.returncode == 0, found.stderr
+        told = json.loads(found.stdout)
+        assert 0 < told["sensitivity"] <= 1
+        assert told["fails_on_missing"] == ["cost"]
+        checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
+        assert "a cell of 'cost' that is missing makes it fail" in checked.stdout
+
+
 def test_the_command_samples_tries_and_registers(tmp_path):
     """From the command to a function that `check` finds, and that is found to have changed."""
     copy_place(tmp_path)
@@ -687,14 +714,14 @@ def test_the_command_samples_nothing_that_cannot_be_registered(tmp_path):
     (tmp_path / "slow.py").write_text(code)
     words = ["serve", "add-function", "slow", "stays", "slow.py:f", "--population", "public.csv"]
     words += ["--rows", "61", "--gamma", "0.1", "--symmetric", "--folder", "stats"]
-    found = ended(*words, "--column", "patient", "--column", "fee", cwd=tmp_path)
+    found = ended(*words, "--column", "patient", "--column", "cost", cwd=tmp_path)
     assert (found.returncode, "the table has no column 'fee'" in found.stderr) == (2, True)
     assert not (tmp_path / "called").exists()
 
 
 def test_a_steward_and_who_asks_are_told_for_how_many_people_it_is_promised(tmp_path, monkeypatch):
     """No release is refused for its number of people: the words alone say what it is for."""
-    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: ("", []))
     for team in open_functions_team(tmp_path):
         said = "its promise is for a table of 61 people, or of one more or less"
         assert (
@@ -731,7 +758,7 @@ def test_what_was_paid_is_read_after_the_function_was_taken_away(tmp_path, monke
 def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypatch):
     """One that was registered again meanwhile is refused there, for the keeper has another one."""
     told = Told.read(Told.of(team.desk).write())
-    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: ("", []))
     register(tmp_path, "failing", terms={"max_epsilon": 0.4}, replace=True)
     desk = open_desk(team.folder, Log(team.logged), team.desk.workers, team.desk.runners, told)
     try:

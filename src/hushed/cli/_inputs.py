@@ -54,9 +54,14 @@ def find_user(
     if place is not None:
         _check_place(user, place, population)
         return place
+    if columns:
+        raise ParameterError(
+            f"--user {user!r} is no column; there is {', '.join(map(repr, columns))}"
+        )
     raise ParameterError(
-        f"--user {user!r} is no column; there is "
-        f"{', '.join(map(repr, columns or ())) or 'a place from 1 onwards'}"
+        f"people are told apart by {user!r}, and the population has no names of columns: with "
+        f"arrays --user is a place from 1 onwards; with frames that have such a column, give "
+        "--frame pandas or --frame polars"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from dataclasses import replace as with_fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,10 @@ from hushed.cli._outcome import DONE, finish, print_line, print_note
 from hushed.cli._records import Sampling, Source, take_records
 from hushed.errors import ParameterError
 from hushed.spaces import Norm
+
+if TYPE_CHECKING:
+    from hushed.cli._tables import Frame
+    from hushed.populations import Population
 
 _NORMS: dict[str, Norm] = {"laplace": "l1", "gaussian": "l2"}
 
@@ -72,7 +76,7 @@ def add_function(
         from hushed.server._config import read_settings, source_of  # noqa: PLC0415
         from hushed.server._datasets import require_dataset  # noqa: PLC0415
         from hushed.server._registering import add_function as register  # noqa: PLC0415
-        from hushed.server._registering import check_wanted  # noqa: PLC0415
+        from hushed.server._registering import check_wanted, say_failing  # noqa: PLC0415
 
         found = require_dataset(read_settings(folder), dataset)
         sizes = asked.rows or []
@@ -85,7 +89,8 @@ def add_function(
         asked = with_fields(asked, user=_find_people(asked, found.user))
         private = source_of(folder, found.source)
         source, columns = public.read(asked.user, private=private)
-        whose = find_user(asked.user, public.frame, columns, source)
+        given = tuple(column or columns or ())
+        whose = _find_place(asked.user, public.frame, given, source)
         f = read_function(function)
         rows = sizes[0] if len(sizes) == 1 else sizes
         terms = {
@@ -95,7 +100,6 @@ def add_function(
             "max_epsilon": max_epsilon,
             "answer_grid": answer_grid,
         }
-        given = tuple(column or columns or ())
         check_wanted(
             folder,
             name,
@@ -107,9 +111,11 @@ def add_function(
             replace=replace,
         )
         s = asked.measure(f, source, rows=rows, norm=_NORMS[noise], user=whose)
-        record = register(folder, name, dataset, function, s, given, terms, replace=replace)
+        record, failing = register(
+            folder, name, dataset, function, s, given, terms, replace=replace
+        )
         result.update(function=name, gamma=record.gamma, sensitivity=s.value, kept=DONE)
-        result.update(rows=list(record.rows or ()))
+        result.update(rows=list(record.rows or ()), fails_on_missing=failing)
         if not json:
             print_line(
                 f"registered {name} of {dataset}: sensitivity {format_up(s.value)}, gamma = "
@@ -119,6 +125,8 @@ def add_function(
                 f"its promise is for {record.say_rows()}: no release is refused if the table has "
                 "others, and nothing is promised then"
             )
+            if failing:
+                print_note(say_failing(failing))
 
 
 def remove_function(
@@ -134,6 +142,21 @@ def remove_function(
         result.update(function=name, kept=DONE)
         if not json:
             print_line(f"took {name} away; a server that runs has it until its next start")
+
+
+def _find_place(
+    user: str | None, frame: Frame, columns: tuple[str, ...], population: Population
+) -> str | int | None:
+    """Find the column of the people in what the population gives: its rows may be arrays."""
+    if user is not None and frame == "numpy" and not columns:
+        raise ParameterError(
+            f"people are told apart by the column {user!r}, and the population has no names of "
+            "columns: name those that the function is given, by --column, in their order; where "
+            "the population and the function take frames, give --frame pandas or --frame polars, "
+            "too",
+            parameter="column",
+        )
+    return find_user(user, frame, columns, population)
 
 
 def _find_people(asked: Sampling, user: str | None) -> str | None:

@@ -73,10 +73,11 @@ def add_function(
     terms: Mapping[str, Any],
     *,
     replace: bool = False,
-) -> Record:
+) -> tuple[Record, list[str]]:
     """Register a function with what was sampled of it, for the releases of a data set.
 
     It is tried once more in a process as those of the server, on public rows; no row is read.
+    Told are also the columns of which a missing cell makes it fail.
     """
     _require_name(folder, name, replace=replace)
     settings, ledger, _ = open_own(folder)
@@ -105,7 +106,7 @@ def add_function(
             record = Record.model_validate(told | facts | dict(terms))
             function = Function(id=name, folder=folder, record=record)
             opened = find_source(folder, found), fingerprint(table)
-            why = _rehearse(function, found, opened, settings, sampled=fresh)
+            why, failing = _rehearse(function, found, opened, settings, sampled=fresh)
             if why:
                 raise BadFunction(f"{why}; it was not registered")
             fresh.replace(sampled)
@@ -116,7 +117,7 @@ def add_function(
         write_private(record_file(folder, name), record.model_dump_json(indent=1).encode())
         with telling(ledger) as connection:
             register_function(connection, name, record, MACHINE)
-    return record
+    return record, failing
 
 
 def check_wanted(
@@ -304,10 +305,11 @@ def _rehearse(
     opened: tuple[Source, str],
     settings: Settings,
     sampled: Path | None = None,
-) -> str:
+) -> tuple[str, list[str]]:
     """Have it judged as a request is: in a new process it must be the same function.
 
-    What keeps it from that, in words for the machine; empty if nothing does.
+    What keeps it from that, in words for the machine; empty if nothing does. And the columns of
+    which a missing cell makes it fail.
     """
     limits, record = settings.limits, function.require_record()
     told = function.told() | ({} if sampled is None else {"sampled": str(sampled)})
@@ -326,13 +328,23 @@ def _rehearse(
     }
     workers = Workers(1)
     try:
-        workers.ask(MACHINE, question)
+        told = workers.ask(MACHINE, question)
     except (Problem, Unforeseen) as error:
         why = error.detail if isinstance(error, Problem) and error.detail else str(error)
-        return f"in a process of the server it is not a function as it was sampled: {why}"
+        return f"in a process of the server it is not a function as it was sampled: {why}", []
     finally:
         workers.processes.close()
-    return ""
+    return "", list(told.get("fails_on_missing", ()))
+
+
+def say_failing(columns: Sequence[str]) -> str:
+    """Say of which columns a missing cell makes a function fail."""
+    named = " or ".join(map(brief, columns))
+    return (
+        f"a cell of {named} that is missing makes it fail, as tried on public rows: then each "
+        "release fails, paid, and tells that there is one. Have the function take such cells, as "
+        "by leaving them out, unless none can be missing"
+    )
 
 
 def _delta(noise: str, found: DatasetSettings) -> float:
@@ -346,12 +358,13 @@ def check_functions(
     """Try the functions on public rows: those that can be asked, and those that cannot."""
     facts, problems = [], []
     for each in open_functions(folder, settings, ledger).values():
-        dataset, why = datasets.get(each.dataset), each.stale
+        dataset, why, failing = datasets.get(each.dataset), each.stale, []
         if not why and dataset is not None and not dataset.stale:
             why = why_no_gamma(ledger, dataset.settings.budget, None, each.require_record())
-            why = why or _rehearse(
-                each, dataset.settings, (dataset.source, dataset.known), settings
-            )
+            if not why:
+                why, failing = _rehearse(
+                    each, dataset.settings, (dataset.source, dataset.known), settings
+                )
         if why:
             problems.append(f"function {each.id}: {why}")
         else:
@@ -360,4 +373,6 @@ def check_functions(
             more = f"; its promise is for {rows}" if rows else ""
             more += "" if record.estimates is not None or not record.gamma else _WITHOUT_ESTIMATES
             facts.append(f"function {each.id}: can be asked, of {each.dataset}{more}")
+            if failing:
+                facts.append(f"function {each.id}: {say_failing(failing)}")
     return facts, problems

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import cycle, islice
 from pathlib import Path
+from time import process_time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import hushed as hs
+from hushed._functions._calls import answer
+from hushed._functions._environment import compute_alone
 from hushed._functions._gate import admit_rows
 from hushed._functions._loading import read_function
 from hushed._ground.printing import brief
@@ -33,6 +36,7 @@ from hushed.errors import (
 from hushed.releasing._mechanisms import admit_mechanism
 from hushed.releasing._pricing import foresee, price_release
 from hushed.sensitivity import Blockwise
+from hushed.sensitivity._canary import first_table, shown
 from hushed.server._functions import digest_file
 from hushed.server._worker import BETA, tell_price, tell_unavailable
 from hushed.statements._releases import tell_outsider
@@ -127,6 +131,45 @@ def require_every_cell(sensitivity: hs.Sensitivity, columns: Sequence[str], tabl
         )
 
 
+def list_failing(
+    loaded: Loaded, columns: Sequence[str], user: str | None, ends: float
+) -> list[str]:
+    """List the columns of which one missing cell makes the function fail, on public rows.
+
+    There a release fails after the charge. No more of them are tried after the end, a moment of
+    `time.process_time`.
+    """
+    sampling = loaded.sensitivity.sampling
+    if sampling is None or sampling.batch:
+        return []
+    drawn = first_table(sampling.design, seed=sampling.seed, private=False)
+    rows = shown(drawn, sampling.design.rows, batch=False)
+    cells = {name: _list_cells(rows, place) for place, name in enumerate(columns)}
+
+    def fails(more: dict[str, list[Any]]) -> bool:
+        try:
+            given = make_rows(cells | more, loaded.sensitivity)
+            found = compute_alone(lambda: answer(loaded.function, given, private=False))
+        except Exception:
+            return True
+        return found.shape != sampling.answer.shape
+
+    if fails({}):  # it is not the missing cell
+        return []
+    return [
+        name
+        for name in columns
+        if name != user and process_time() < ends and fails({name: [None, *cells[name][1:]]})
+    ]
+
+
+def _list_cells(rows: Any, place: int) -> list[Any]:
+    """List the cells of a column of what a function is given."""
+    if isinstance(rows, np.ndarray):
+        return list((rows if rows.ndim == 1 else rows[:, place]).tolist())
+    return list(rows[rows.columns[place]].to_list())
+
+
 def _list_hardest(table: Table, name: str) -> list[Any]:
     """List the cells of a column that are hardest to take; nobody is no person."""
     cast = table.connection.casts[name]
@@ -157,7 +200,7 @@ def _load_for(told: Mapping[str, Any]) -> Loaded:
 
 def judge_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     """Judge what is asked of a function, or price it; it is tried on public rows alone."""
-    wanted = told["function"]
+    wanted, began = told["function"], process_time()
     try:
         loaded = _load_for(told)
         require_every_cell(loaded.sensitivity, wanted["columns"], table)
@@ -171,7 +214,12 @@ def judge_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         return _CHANGED | ({"detail": str(error)} if told.get("aloud") else {})
     except (ParameterError, NotFeasible) as error:
         return {"problem": "bad_value", "detail": error.message}
-    return tell_price(priced.guarantee, priced.loss) | {"digest": priced.question}
+    found = tell_price(priced.guarantee, priced.loss) | {"digest": priced.question}
+    seconds = told["run_seconds"]
+    if told.get("aloud") and wanted["block_rows"] is None and process_time() - began < seconds / 8:
+        gaps = list_failing(loaded, wanted["columns"], table.user, began + seconds / 2)
+        found["fails_on_missing"] = gaps
+    return found
 
 
 def tell_quote(found: Certificate) -> dict[str, Any]:
