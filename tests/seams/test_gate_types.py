@@ -403,6 +403,15 @@ def test_a_list_that_holds_itself():
         hs.release(far, rows, sampled_on(list, far, rows=11))
 
 
+def test_a_column_of_texts_is_named_as_such():
+    """One text makes a column of a CSV file texts: "other" said nothing of that."""
+    f = lambda t: float(t["x"].sum())  # noqa: E731
+    m = sampled_on(lambda v: pd.DataFrame({"x": v}), f, rows=3)
+    told = r"'x' holds numbers in the sample and no numbers \(texts, for example\) in the data"
+    with pytest.raises(BadRows, match=told):
+        hs.release(f, pd.DataFrame({"x": ["1", "n/a", "3"]}), m)
+
+
 def test_objects_in_cells_keep_their_types():
     """A column of objects is no way around: texts stay texts, and numbers the sampled ones."""
     f = lambda t: float(sum(map(len, map(str, t["x"]))))  # noqa: E731

@@ -437,6 +437,22 @@ class TestWhatCannotBeReleased:
             model.fit(XC, YC)
         assert "points=" in str(told.value) or "public rows" in str(told.value)
 
+    @pytest.mark.parametrize("route", ["sampled", "blocks", "objective"])
+    def test_it_is_refused_before_a_route_asks_for_more(self, route):
+        """It was told to give a population, or to take a route that refuses it as well."""
+        with pytest.raises(ParameterError, match="thresholds lie between rows"):
+            PrivateEstimator(RandomForestClassifier(), route=route, labels=[0, 1]).fit(XC, YC)
+
+    @pytest.mark.parametrize(
+        ("estimator", "others"),
+        [(Ridge(), "blocks' or 'objective'"), (LinearRegression(), "blocks'")],
+    )
+    def test_only_routes_that_take_it_are_advised(self, estimator, others):
+        """The route "objective" takes two estimators."""
+        with pytest.raises(ParameterError) as told:
+            PrivateEstimator(estimator, epsilon=1.0).fit(X, Y)
+        assert f"(without one use route='{others})" in str(told.value)
+
     @pytest.mark.parametrize(
         ("estimator", "words"),
         [

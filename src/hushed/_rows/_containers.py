@@ -61,12 +61,14 @@ class Layout:
                 return f"column {place + 1} of the data has another name than {name!r}"
         for name, kind, theirs in zip(self.columns, self.kinds, other.kinds, strict=False):
             if kind != theirs:
-                return f"column {name!r} holds {kind}s in the sample and {theirs} in the data"
+                ours, other = _KINDS[kind], _KINDS[theirs]
+                return f"column {name!r} holds {ours} in the sample and {other} in the data"
         if other.inner != self.inner:
             return f"a row of the data has shape {other.inner} where {self.inner} was sampled"
         return "the data holds another kind of values"
 
 
+_KINDS = {"number": "numbers", "other": "no numbers (texts, for example)"}
 _WHAT = {
     "array": "a NumPy array",
     "list": "a list of rows",

@@ -110,7 +110,11 @@ def verify(
     if sampling is None:
         return _follow(known, mechanism)
     if f is None:
-        raise ParameterError(say_missing(known))
+        raise ParameterError(
+            say_missing(known),
+            hint="without it, hushed verify FILE of a file with the certificate checks the rest: "
+            "digests, and with --key who signed it",
+        )
     _check_update(sampling, update)
     _check_work(sampling)
     blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1

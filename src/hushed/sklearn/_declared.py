@@ -49,6 +49,14 @@ _CLASSIFIERS = (
     linear_model.SGDClassifier,
     svm.LinearSVC,
 )
+_RELEASED = (
+    *_REGRESSORS,
+    *_CLASSIFIERS,
+    naive_bayes.GaussianNB,
+    cluster.KMeans,
+    cluster.MiniBatchKMeans,
+    decomposition.PCA,
+)
 _ROWS = (
     "it keeps rows as they are (neighbours, support vectors, points of a kernel), so that its "
     "attributes are private rows"
@@ -84,6 +92,12 @@ def choose_family(estimator: Any, *, features: int, classes: int, points: Floats
     if type(estimator) is decomposition.PCA:
         return Axes(count=_count_axes(estimator, features), **own)
     raise ParameterError(explain_refusal(estimator), parameter="estimator")
+
+
+def check_released(estimator: Any, points: Any) -> None:
+    """Refuse what no route releases, before a route is said to need more options."""
+    if points is None and type(estimator) not in _RELEASED:
+        raise ParameterError(explain_refusal(estimator), parameter="estimator")
 
 
 def check_estimator(estimator: Any) -> None:

@@ -23,6 +23,7 @@ from hushed.sensitivity import Calibration
 from hushed.sklearn._declared import (
     check_estimator,
     check_private_options,
+    check_released,
     choose_family,
     fix_chance,
 )
@@ -406,6 +407,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         check_estimator(self.estimator)
         labelled = bool(get_tags(self.estimator).target_tags.required)
+        check_released(self.estimator, self.points)
         require_all(self, labelled=labelled)
         read_epsilon(self.epsilon)
         read("delta", self.delta, up=False)

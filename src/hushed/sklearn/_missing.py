@@ -8,6 +8,8 @@ from typing import Any
 from hushed.errors import ParameterError
 from hushed.sklearn._needed import base, cluster, linear_model
 
+_PERTURBED = (linear_model.LogisticRegression, linear_model.Ridge)  # by the route "objective"
+
 
 def require_all(asked: Any, *, labelled: bool) -> None:
     """Refuse a fit that lacks options, and name every one of them."""
@@ -56,10 +58,11 @@ def _knows_classes(asked: Any) -> bool:
 def _of_sampled(asked: Any, labelled: bool) -> Iterator[tuple[str, str]]:
     if asked.population is None:
         rows = "(X, y)" if labelled else "X"
+        others = "route='blocks'" + " or 'objective'" * (type(asked.estimator) in _PERTURBED)
         yield (
             "population",
             f"population=, {rows} of public rows like the private ones, or one of hs.populations "
-            "(without one use route='blocks' or 'objective')",
+            f"(without one use {others})",
         )
 
 
@@ -76,7 +79,7 @@ def _of_blocks(asked: Any, _: bool) -> Iterator[tuple[str, str]]:
 
 def _of_objective(asked: Any, _: bool) -> Iterator[tuple[str, str]]:
     kind = type(asked.estimator)
-    if kind not in (linear_model.LogisticRegression, linear_model.Ridge):
+    if kind not in _PERTURBED:
         return  # which is refused with the reason
     if asked.bounds is None:
         yield "bounds", "bounds=(low, high), the public ranges of the features"
