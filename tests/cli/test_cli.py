@@ -553,6 +553,26 @@ def alive(pid):
     return state not in "ZX"
 
 
+def test_a_warning_of_the_library_is_shown_in_its_words():
+    """And not with a line of the package that reads options, which nobody here has written."""
+    code = (
+        "import warnings\n"
+        "from hushed.cli._outcome import finish\n"
+        "from hushed.errors import HushedWarning\n"
+        "with finish(json=True):\n"
+        "    warnings.warn(HushedWarning('it waits'))\n"
+        "    warnings.warn('of another library')\n"
+        "warnings.warn(HushedWarning('outside'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[0] == "warning: it waits"
+    assert "UserWarning: of another library" in done.stderr
+    assert "HushedWarning: outside" in done.stderr
+    assert done.stdout == "{}\n"
+
+
 class TestTargets:
     def test_error_instead_of_epsilon(self, folder):
         """--error finds the epsilon whose 95 % (or other) accuracy is just that error."""

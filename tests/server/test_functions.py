@@ -714,7 +714,7 @@ def test_the_command_samples_nothing_that_cannot_be_registered(tmp_path):
     (tmp_path / "slow.py").write_text(code)
     words = ["serve", "add-function", "slow", "stays", "slow.py:f", "--population", "public.csv"]
     words += ["--rows", "61", "--gamma", "0.1", "--symmetric", "--folder", "stats"]
-    found = ended(*words, "--column", "patient", "--column", "cost", cwd=tmp_path)
+    found = ended(*words, "--column", "patient", "--column", "fee", cwd=tmp_path)
     assert (found.returncode, "the table has no column 'fee'" in found.stderr) == (2, True)
     assert not (tmp_path / "called").exists()
 

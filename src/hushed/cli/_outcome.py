@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
@@ -18,7 +19,7 @@ import typer
 from hushed._ground.printing import list_kept
 from hushed.cli._exits import exits_of_c_told, exits_raise
 from hushed.cli._spelling import Hint, describe_error
-from hushed.errors import DoesNotHold, HushedError, Refusal
+from hushed.errors import DoesNotHold, HushedError, HushedWarning, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
 DONE = "it was done all the same"  # where the output of what is not undone cannot be written
@@ -66,6 +67,23 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 @contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show warnings of the library in their words: no line of the user's has called it."""
+    before = warnings.formatwarning
+
+    def show(message: Any, category: type[Warning], *place: Any, **line: Any) -> str:
+        if issubclass(category, HushedWarning):
+            return f"warning: {message}\n"
+        return before(message, category, *place, **line)
+
+    warnings.formatwarning = show
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
+@contextmanager
 def finish(
     *,
     json: bool,
@@ -86,6 +104,7 @@ def finish(
     result: dict[str, Any] = {"kept": kept}
     try:
         with (
+            _plain_warnings(),
             exits_raise(),
             exits_of_c_told(lambda: _tell("system", "", _ENDED, json=json), BAD_USE),
         ):

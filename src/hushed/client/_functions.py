@@ -84,7 +84,7 @@ class ServedFunction(Shown):
     def _card(self) -> Card:
         ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
         facts = (
-            ("answers", flat(self.says)),
+            *((("answers", flat(self.says)),) if self.says else ()),
             ("data set", flat(self.dataset)),
             ("gamma", format_up(self.gamma)),
             ("measured on", flat(self.population)),

@@ -358,7 +358,8 @@ def check_functions(
     """Try the functions on public rows: those that can be asked, and those that cannot."""
     facts, problems = [], []
     for each in open_functions(folder, settings, ledger).values():
-        dataset, why, failing = datasets.get(each.dataset), each.stale, []
+        dataset, why = datasets.get(each.dataset), each.stale
+        failing: list[str] = []
         if not why and dataset is not None and not dataset.stale:
             why = why_no_gamma(ledger, dataset.settings.budget, None, each.require_record())
             if not why:
