@@ -211,6 +211,9 @@ class TestWords:
         assert "such as rows=100" in query.quote(epsilon=1.0).explain()
         said = query.quote(epsilon=1.0, rows=5000)
         assert "if about 5000 rows have a value" in said.explain()
+        groups = table.group_by("city", keys=["Rome"]).mean("cost", low=0, high=200)
+        told = groups.quote(epsilon=1.0, rows=5000).explain()
+        assert "if about 5000 rows of each group have a value" in told
         assert "rows=" not in said.explain()
         for rows in (0, -5, 2.5):
             with pytest.raises(ParameterError, match="rows"):

@@ -132,6 +132,8 @@ class Quote(Shown):
         no accuracy includes.
     moved : tuple of (str, float, float)
         Columns, and the public bounds that their values are moved into.
+    grouped : bool
+        Whether there are groups: then ``rows`` are those of each of them.
     """
 
     guarantee: Guarantee
@@ -147,6 +149,7 @@ class Quote(Shown):
     left_out: LeftOut | None = None
     kept: str = ""
     moved: tuple[tuple[str, float, float], ...] = ()
+    grouped: bool = False
 
     def _brief(self) -> str:
         names = ", ".join(map(flat, (each.name for each in self.outputs)))
@@ -276,7 +279,7 @@ class Quote(Shown):
                 text += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
                 text += f"; of {output.candidates}"
             elif len(output.measured) > 1:
-                text += f" if about {self.rows} rows have a value: {parts}"
+                text += f" if about {say_rows(self)} have a value: {parts}"
             elif first == "rows of a bin":
                 text = f"each bin {text}"
             elif first in ("rows of a key", "users of a key"):
@@ -309,6 +312,11 @@ def _is_for_any_rows(output: QuotedOutput) -> bool:
     first = output.measured[0][0]
     several = output.accuracy is not None and len(output.measured) > 1
     return several or first.startswith("rank") or first in ("rows of a key", "users of a key")
+
+
+def say_rows(quote: Quote) -> str:
+    """Say how many rows the errors are for, and of what."""
+    return f"{quote.rows} rows{' of each group' * quote.grouped}"
 
 
 def quote_query(
@@ -352,6 +360,7 @@ def quote_query(
         left_out=left_out,
         kept=say_kept(query, left_out),
         moved=_list_moved(query.aggregates),
+        grouped=bool(query.keys.columns),
     )
 
 

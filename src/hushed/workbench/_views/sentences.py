@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hushed._ground.printing import format_up
 from hushed.tables import Quote
 from hushed.tables._answers import percent
-from hushed.tables._quotes import QuotedOutput, say_measured
+from hushed.tables._quotes import QuotedOutput, say_measured, say_rows
 from hushed.workbench._views.question import Question
 
 
@@ -50,7 +50,7 @@ def _say_output(output: QuotedOutput, quote: Quote) -> str:
         return f"each key within {error} {output.measured[0][0].split()[0]} of the best one"
     if _is_ranked(output):
         return f"error within {error} ranks"
-    guess = f", if about {quote.rows} rows have a value" if len(output.measured) > 1 else ""
+    guess = f", if about {say_rows(quote)} have a value" if len(output.measured) > 1 else ""
     return f"error within {error}{guess}"
 
 
