@@ -58,7 +58,9 @@ def _knows_classes(asked: Any) -> bool:
 def _of_sampled(asked: Any, labelled: bool) -> Iterator[tuple[str, str]]:
     if asked.population is None:
         rows = "(X, y)" if labelled else "X"
-        others = "route='blocks'" + " or 'objective'" * (type(asked.estimator) in _PERTURBED)
+        taken = type(asked.estimator) in _PERTURBED
+        others = "route='blocks' or 'objective'"
+        others += "" if taken else ", which takes LogisticRegression and Ridge"
         yield (
             "population",
             f"population=, {rows} of public rows like the private ones, or one of hs.populations "
