@@ -61,8 +61,8 @@ class Layout:
                 return f"column {place + 1} of the data has another name than {name!r}"
         for name, kind, theirs in zip(self.columns, self.kinds, other.kinds, strict=False):
             if kind != theirs:
-                ours, other = _KINDS[kind], _KINDS[theirs]
-                return f"column {name!r} holds {ours} in the sample and {other} in the data"
+                sampled, given = _KINDS[kind], _KINDS[theirs]
+                return f"column {name!r} holds {sampled} in the sample and {given} in the data"
         if other.inner != self.inner:
             return f"a row of the data has shape {other.inner} where {self.inner} was sampled"
         return "the data holds another kind of values"
