@@ -47,6 +47,26 @@ def test_the_same_seed_gives_the_same_errors():
     assert "in one process" in str(first)
 
 
+def test_no_table_holds_the_rows_of_a_guess_with_the_same_seed():
+    """The guess would be made of the tables that it is tried on, and seem better than it is."""
+    drawn: list[set[float]] = []
+
+    def people(rng, count):
+        rows = rng.normal(5.0, 2.0, count)
+        drawn.append(set(rows.tolist()))
+        return rows
+
+    public = hs.populations.Simulator(people)
+    asked = {"rows": 200, "seed": 3}
+    guess = hs.public_prior(np.mean, public, blocks=10, candidates=VALUES, draws=20, **asked)
+    guessed = set().union(*drawn)
+    drawn.clear()
+    made = hs.Blocks(VALUES, epsilon=2.0, prior=guess)
+    made.simulate(np.mean, public, trials=20, isolated=False, **asked)
+    assert len(guessed) >= 20 * 20
+    assert not guessed & set().union(*drawn)
+
+
 def test_a_function_that_fails_at_every_call_is_told_of_early():
     """After 64 blocks of the first of many tables, with what it raises on them."""
     asked = []

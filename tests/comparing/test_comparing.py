@@ -333,6 +333,25 @@ class TestRoutes:
         scale = 2 * bound
         assert scale * math.log(20) * 0.99 < route.error_95 < scale * math.log(40) * 1.01
 
+    def test_the_error_of_propose_test_ends_where_its_range_does(self):
+        """Its noise is moved into the range; real releases are off by the stated error."""
+        s = hs.statistics.quantile(0.9, rows=100, low=0, high=100)
+        wide = hs.populations.Uniform(low=0, high=100)
+        route = route_of(hs.compare(s, wide, delta=1e-6), "propose-test")
+        assert route.error_95 <= 100
+        mechanism = eval(route.how, {"hs": hs, "s": s})
+        rng, draws = np.random.default_rng(0), 1000
+        tables = [rng.uniform(0, 100, 100) for _ in range(draws)]
+        drawn = [mechanism.draw(each) for each in tables]
+        off = [
+            math.inf if value is None else abs(value - float(s.value(each)))  # refused
+            for value, each in zip(drawn, tables, strict=True)
+        ]
+        for level, error in ((0.5, route.error_50), (0.05, route.error_95)):
+            # Five deviations of a share of draws, and as much again for the tables.
+            beyond = np.mean(np.array(off) > error)
+            assert abs(beyond - level) < 10 * math.sqrt(level * (1 - level) / draws)
+
     def test_a_stable_mode_is_exact_where_it_answers(self):
         """With a clear lead it is told without noise; with none it would be refused."""
         s = hs.statistics.mode(["a", "b"], rows=200)

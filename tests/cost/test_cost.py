@@ -281,6 +281,21 @@ class TestKnownSensitivities:
         assert "This would satisfy" in told.sentence
         assert (told.gamma, told.epsilon) == (0.0, pytest.approx(1.0))
 
+    def test_the_cost_of_a_plan_with_a_delta_is_nominal(self):
+        """The loss exceeds epsilon with a chance of 0.0111, ten times the delta that is counted."""
+        needs = [Need(error=30, beta=0.05, name=f"count {i}") for i in range(40)]
+        model = CostModel(per_person=5500, people=100)
+        loose, pure = (plan(needs, delta=delta, model=model) for delta in (1e-3, 0.0))
+        assert "but for a chance of 0.0111" in loose.sentence
+        assert loose.cost < 0.9889 * model.cost(loose.epsilon) + 0.011 * model.cost(math.inf)
+        assert "would nominally cost" in loose.sentence
+        assert "cost at most" not in loose.sentence
+        assert "in name" in loose._repr_html_()
+        assert "would cost at most" in pure.sentence
+        assert "in the worst case" in pure._repr_html_()
+        with pytest.raises(NotFeasible, match="in name"):
+            plan(needs, budget=1.0, delta=1e-3, model=model).require()
+
     def test_what_does_not_fit_is_refused(self):
         """Norms that do not bound a sum, relations that do not go together, gammas above 1."""
         norm = hs.proven_sensitivity(1.0, "l2", argument="a sum")

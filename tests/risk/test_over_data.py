@@ -57,6 +57,19 @@ def test_the_laplace_risk_is_that_of_quadrature(sensitivity, level):
     assert found.mean_delta <= found.delta
 
 
+def test_the_mean_of_the_sampled_pairs_is_no_estimate_for_others():
+    """No pair moves further than the largest, for which the noise is: others lose more."""
+    few = hs.sample_sensitivity(
+        mean, ROWS, rows=N, gamma=0.1, calibration="marginal", symmetric=True, seed=0
+    )
+    assert few.rank == few.pairs
+    mechanism = hs.Laplace(few, epsilon=1.0)
+    found = risk.over_data(mechanism, 1.0)
+    assert found.mean_exceeds == found.mean_delta == 0 < truth(mechanism.scale, 1.0)
+    assert "for which the noise was made" in found._repr_html_()
+    assert "unbiased" not in type(found).__doc__
+
+
 @pytest.mark.slow_cases("l2")
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_simulated_losses_are_beyond_the_level_as_often(norm):

@@ -161,6 +161,24 @@ def test_answers_that_were_left_out_of_a_report_are_found_with_its_ledger(ledger
         assert f"entry {', '.join(numbers)}" in found.explain()
 
 
+def test_charges_that_were_taken_off_the_end_of_a_report_are_counted_with_its_ledger(ledger):
+    """It would say that more is left, as one does that was written before they were made."""
+    known = hs.certify_budget(ledger, "clinic")
+    record = json.loads(known.record)
+    made = len(record["entries"])
+    assert "no charge after these" in hs.verify(known, ledger=ledger).explain()
+    cut = record | {
+        "entries": record["entries"][:1],
+        "answers": {number: text for number, text in record["answers"].items() if number == "1"},
+    }
+    told = hs.verify(hs.Statement(record=json.dumps(cut)), ledger=ledger).explain()
+    many = "a charge" if made == 2 else f"{made - 1} charges"
+    assert f"the ledger has {many} after these, which the certificate does not show" in told
+    assert "not checked: that no charge was taken off the end" not in told
+    alone = hs.verify(hs.Statement(record=json.dumps(cut))).explain()
+    assert "not checked: that no charge was taken off the end" in alone
+
+
 def test_an_answer_beside_the_charge_of_another_is_not_shown_for_it(ledger):
     """Without the ledger, too: its promise is not the one that was charged."""
     record = json.loads(hs.certify_budget(ledger, "clinic").record)

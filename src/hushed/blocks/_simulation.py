@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _DRAWS = 200  # of the noise for each table
 _FEW = 8  # blocks that tell early whether calls fail
+_GUESSED, _SIMULATED, _ELSEWHERE = 0, 1, 2  # what is drawn with a seed: each has its own stream
 _TRIED = 64  # blocks before a function is refused: one that fails on 60 % fails on all by 1e-14
 
 
@@ -122,7 +123,7 @@ class _TableTrial:
     def _measure(self, ask: Callable[..., Floats], trial: int) -> list[float]:
         """Count calls that failed; the error without noise, and errors with it."""
         mechanism, drawn = self.mechanism, self.mechanism.aggregation
-        rng = np.random.default_rng([self.seed, trial])
+        rng = np.random.default_rng([self.seed, trial, _SIMULATED])
         table = draw_shown(self.population, rng, self.rows)
         whole = _read_whole(mechanism, ask_once(mechanism, self.function, table))
         parts = _split(mechanism, table, rng)
@@ -143,7 +144,7 @@ class _TableTrial:
 
     def _fails_elsewhere(self, ask: Callable[..., Floats]) -> bool:
         """Whether all calls on further public blocks fail, too: to fail mostly is allowed."""
-        rng, asked = np.random.default_rng([self.seed, 0, 0]), _FEW
+        rng, asked = np.random.default_rng([self.seed, 0, _ELSEWHERE]), _FEW
         while asked < _TRIED:
             table = draw_shown(self.population, rng, self.rows)
             parts = _split(self.mechanism, table, rng)[: _TRIED - asked]
@@ -208,7 +209,7 @@ def simulate(
             workers=workers,
             keep=keep,
             name=f"simulation of {getattr(f, '__qualname__', type(f).__name__)}",
-            content=trial,
+            content=(trial, _SIMULATED),
             report=report,
         )
     note_trial(f)
@@ -364,7 +365,8 @@ def public_prior(
     require_count("draws", draws)
     with show_progress("asking about public blocks", draws, shown=progress) as report:
         for draw in range(draws):
-            table = draw_shown(source, np.random.default_rng([seed, draw]), size)
+            rng = np.random.default_rng([seed, draw, _GUESSED])
+            table = draw_shown(source, rng, size)
             if report is not None and draw:
                 report(1)
             try:

@@ -220,7 +220,8 @@ def _show_plan(
         within = (
             "" if found.budget is None else f", within the budget of {money_below(found.budget)}"
         )
-        print_line(f"Worst case: {money_above(found.cost)}{within}.")
+        how = "Cost in name, for delta is no chance of the loss" if found.delta else "Worst case"
+        print_line(f"{how}: {money_above(found.cost)}{within}.")
     elif found.budget is not None:
         print_line(
             f"The budget of {money_below(found.budget)} is enough if you {found.remedies[0]}."

@@ -52,28 +52,6 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusing:
-    """Noise that is the same on every table that is answered; a refusal is an infinite error."""
-
-    accuracy: Callable[[float], float]
-    refused: Floats  # probability of a refusal, for each table
-
-    @property
-    def tables(self) -> int:
-        """How many tables."""
-        return len(self.refused)
-
-    def quantile(self, beta: float) -> float:
-        """Error that is exceeded with probability at most beta."""
-        share = float(self.refused.mean())
-        return math.inf if share >= beta else self.accuracy((beta - share) / (1 - share))
-
-    def take(self, kept: Integers) -> Refusing:
-        """Mixture over some of the tables alone."""
-        return Refusing(self.accuracy, self.refused[kept])
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
     """A choice among values: the error of each, and its chance, on each table."""
 
@@ -163,13 +141,17 @@ class Shifted:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """Symmetric noise with a scale of its own on each table, moved into the range of the answer."""
+    """Symmetric noise with a scale of its own on each table, moved into the range of the answer.
+
+    A refusal to answer is an infinite error.
+    """
 
     scales: Floats  # scale on each table
     rooms: Floats  # how far the answer can go down and up before it meets an end of its range
     # Probability that the noise exceeds so many scales, in absolute value.
     exceeds: Callable[[Floats], Floats]
     rounding: float  # what is added to every error, as the answer is rounded
+    refused: Floats  # probability of a refusal, on each table
 
     @property
     def tables(self) -> int:
@@ -178,6 +160,8 @@ class Scaled:
 
     def quantile(self, beta: float) -> float:
         """Error that is exceeded with probability at most beta; above the exact one by rounding."""
+        if self.refused.mean() > beta:
+            return math.inf
         farthest = float(self.rooms.max())
         low, high = 0.0, farthest
         for _ in range(_HALVINGS):
@@ -189,11 +173,13 @@ class Scaled:
 
     def _beyond(self, error: float) -> float:
         sides = (self.rooms > error).sum(axis=1) / 2
-        return float(np.mean(sides * self.exceeds(error / self.scales)))
+        wrong = sides * self.exceeds(error / self.scales)
+        return float(np.mean(self.refused + (1 - self.refused) * wrong))
 
     def take(self, kept: Integers) -> Scaled:
         """Mixture over some of the tables alone."""
-        return replace(self, scales=self.scales[kept], rooms=self.rooms[kept])
+        parts = (self.scales[kept], self.rooms[kept], self.refused[kept])
+        return replace(self, scales=parts[0], rooms=parts[1], refused=parts[2])
 
 
 def estimate_spread(law: ErrorLaw, beta: float, share: float = 0.0) -> float:

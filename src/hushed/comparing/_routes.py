@@ -31,7 +31,7 @@ from hushed.comparing._offers import (
     say_unit,
 )
 from hushed.comparing._question import Question
-from hushed.comparing._simulated import Table
+from hushed.comparing._simulated import Table, find_rooms
 from hushed.comparing._test_routes import offer_propose_test
 from hushed.comparing._vector_routes import offer_vector
 from hushed.errors import RandomFunction, TooFewPairs, TooFewRows, ZeroSensitivity
@@ -125,7 +125,9 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
         how = f"hs.Smooth(s, epsilon={format_exactly(epsilon)}, noise={law!r}, {shape})"
 
         def price(found: Floats) -> Priced:
-            errors = Scaled(found[:, 0], found[:, 1:], made.exceeds, made.rounding)
+            scales, rooms = found[:, 0], found[:, 1:]
+            answered = np.zeros(len(found))
+            errors = Scaled(scales, rooms, made.exceeds, made.rounding, refused=answered)
             return Priced(guarantee=made.guarantee, errors=errors, how=how)
 
         return Plan(measure=partial(_measure_smooth, made), price=price)
@@ -154,8 +156,9 @@ def _choose_smooth(
 def _measure_smooth(made: Smooth, table: Table) -> Floats:
     """Smooth sensitivity, and how far the answer is from the two ends of its range."""
     rows = table.read(made.statistic)
-    value, (low, high) = float(made.statistic.value(rows)), made.statistic.span
-    return np.array([made.statistic.smooth_sensitivity(rows, made.beta), value - low, high - value])
+    return np.append(
+        made.statistic.smooth_sensitivity(rows, made.beta), find_rooms(made.statistic, rows)
+    )
 
 
 def _offer_table(question: Question) -> Offer | str:

@@ -42,6 +42,12 @@ class Table:
         return np.random.Generator(bits)
 
 
+def find_rooms(statistic: Numeric, rows: Any) -> Floats:
+    """How far a statistic can go down and up before it meets an end of its range."""
+    value, (low, high) = float(statistic.value(rows)), statistic.span
+    return np.array([value - low, high - value])
+
+
 Measure = Callable[[Table], Any]
 """What is measured on a simulated table: numbers, always as many."""
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hushed._ground.printing import format_exactly
 from hushed._ground.types import Floats
-from hushed.comparing._laws import Refusing
+from hushed.comparing._laws import Scaled
 from hushed.comparing._offers import MOST_TABLES, Offer, Plan, Priced, say_promise
 from hushed.comparing._question import Question
-from hushed.comparing._simulated import Table
+from hushed.comparing._simulated import Table, find_rooms
 from hushed.errors import ParameterError
 from hushed.mechanisms import ProposeTest, StableMode
 from hushed.statistics import Mode, Numeric
@@ -32,12 +31,12 @@ def offer_propose_test(question: Question) -> Offer | str:
         if isinstance(statistic, Mode):
             stable = StableMode(statistic, epsilon=epsilon, delta=question.delta)
             return Plan(
-                measure=partial(_measure_chances, (stable,)),
+                measure=partial(_measure_chance, stable),
                 price=partial(_price_stable_mode, stable),
             )
         made = _propose_bounds(statistic, question.delta, epsilon)
         return Plan(
-            measure=partial(_measure_chances, made),
+            measure=partial(_measure_bounds, made),
             price=partial(_price_propose_test, made),
             most=MOST_TABLES,
         )
@@ -47,11 +46,12 @@ def offer_propose_test(question: Question) -> Offer | str:
 
 def _price_stable_mode(made: StableMode, chances: Floats) -> Priced:
     refused = 1 - chances[:, 0]
+    never = np.zeros((len(chances), 2))  # an answer is the exact one
     if refused.mean() > _REFUSED:
         raise ParameterError(f"it would refuse to answer {refused.mean():.0%} of such tables")
     return Priced(
         guarantee=made.guarantee,
-        errors=Refusing(lambda _: 0.0, refused),
+        errors=Scaled(np.ones(len(chances)), never, _exceeds, 0.0, refused),
         how=f"hs.StableMode(s, {_say_levels(made)})",
     )
 
@@ -65,11 +65,11 @@ def _propose_bounds(statistic: Numeric, delta: float, epsilon: float) -> tuple[P
     )
 
 
-def _price_propose_test(made: tuple[ProposeTest, ...], chances: Floats) -> Priced:
+def _price_propose_test(made: tuple[ProposeTest, ...], found: Floats) -> Priced:
     """Take the bound that suits the population best."""
-    refused = 1 - chances
+    rooms, refused = found[:, :2], 1 - found[:, 2:]
     offers = [
-        (Refusing(each.accuracy, refused[:, place]), each)
+        (_errors_of(each, rooms, refused[:, place]), each)
         for place, each in enumerate(made)
         if refused[:, place].mean() <= _REFUSED
     ]
@@ -88,8 +88,23 @@ def _say_levels(made: ProposeTest | StableMode) -> str:
     return f"epsilon={format_exactly(made.epsilon)}, delta={format_exactly(made.delta)}"
 
 
-def _measure_chances(made: tuple[Any, ...], table: Table) -> Floats:
-    """Probability that a table is answered, for each mechanism."""
-    statistic = made[0].statistic
-    rows = table.read(statistic) if isinstance(statistic, Numeric) else table.rows
-    return np.array([each.chance_on(rows) for each in made])
+def _errors_of(made: ProposeTest, rooms: Floats, refused: Floats) -> Scaled:
+    """Laplace noise of one scale on all tables, as `ProposeTest.accuracy` bounds it."""
+    scales = np.full(len(refused), made.scale)
+    return Scaled(scales, rooms, _exceeds, 2.0 ** (made.grid + 1), refused)
+
+
+def _exceeds(sizes: Floats) -> Floats:
+    """Probability that Laplace noise of scale 1 exceeds a size, in absolute value."""
+    return np.exp(-sizes)
+
+
+def _measure_chance(made: StableMode, table: Table) -> Floats:
+    """Probability that a table is answered."""
+    return np.array([made.chance_on(table.rows)])
+
+
+def _measure_bounds(made: tuple[ProposeTest, ...], table: Table) -> Floats:
+    """Room for the answer below and above, then the probability of an answer for each bound."""
+    rows = table.read(made[0].statistic)
+    return np.append(find_rooms(made[0].statistic, rows), [each.chance_on(rows) for each in made])

@@ -80,7 +80,8 @@ class Plan(Shown):
     delta : float
         Joint slack.
     cost : float or None
-        Worst-case cost, all people together; None without a cost model.
+        Worst-case cost, all people together; None without a cost model. With a delta it is
+        nominal: full compensation is counted for delta, and the loss exceeds epsilon oftener.
     budget : float or None
         What it may cost; None when no budget was given.
     feasible : bool or None
@@ -107,7 +108,7 @@ class Plan(Shown):
         slack = f", gamma {format_up(self.gamma)}" if self.gamma else ""
         facts = [("all together", _say_level(self.epsilon, self.delta) + slack)]
         if self.cost is not None:
-            facts.append(("cost in the worst case", f"{money_above(self.cost)}{CURRENCY}"))
+            facts.append((f"cost {self._how_sure()}", f"{money_above(self.cost)}{CURRENCY}"))
         if self.budget is not None:
             facts.append(("budget", f"{money_below(self.budget)} in the currency of the costs"))
         if self.feasible is not None:
@@ -126,6 +127,10 @@ class Plan(Shown):
     def _title(self) -> str:
         count = len(self.choices)
         return f"Plan of {count} release{'s' * (count > 1)}"
+
+    def _how_sure(self) -> str:
+        """Say whether the cost is a bound: with a delta, of which it counts no more, it is none."""
+        return "in name, for delta is no chance of the loss" if self.delta else "in the worst case"
 
     def _brief(self) -> str:
         known = [f"{self._title()}: {_say_level(self.epsilon, self.delta)}"]
@@ -164,7 +169,7 @@ def _refusal(found: Plan) -> str:
     options = "; or ".join(found.remedies)
     return (
         f"not feasible: the tolerated errors need epsilon={format_up(found.epsilon)}, which "
-        f"costs {money_above(found.cost or 0.0)} in the worst case, above the budget of "
+        f"costs {money_above(found.cost or 0.0)} {found._how_sure()}, above the budget of "
         f"{money_below(found.budget or 0.0)}. "
         f"It would fit if you {options}"
     )
@@ -341,10 +346,25 @@ def _sentence(
     )
     if cost is None or model is None:
         return text + "."
-    return text + (
-        f". In the cost model {model.per_person:,.10g} exp(-{model.rate:.10g}/epsilon)"
-        f"{f' + {model.floor:,.10g}' if model.floor else ''} per person, compensating all "
-        f"{model.people} people would cost at most {money_above(cost)}."
+    return f"{text}. {_say_cost(cost, model, delta)}"
+
+
+def _say_cost(cost: float, model: CostModel, delta: float) -> str:
+    """Say what compensation comes to: with a delta in name only, for more than it may go wrong."""
+    share = (
+        f"{model.per_person:,.10g} exp(-{model.rate:.10g}/epsilon)"
+        f"{f' + {model.floor:,.10g}' if model.floor else ''} per person"
+    )
+    if not delta:
+        return (
+            f"In the cost model {share}, compensating all {model.people} people would cost at most "
+            f"{money_above(cost)}."
+        )
+    return (
+        f"In the cost model {share}, with full compensation counted for a share of delta, "
+        f"compensating all {model.people} people would nominally cost {money_above(cost)}: more "
+        "than that share may have to be compensated in full, for delta is not the chance that the "
+        "odds change by more."
     )
 
 

@@ -40,13 +40,14 @@ class DataRisk(Shown):
         Bound on the mean, over the pair, of the delta that the release needs at this level, with
         `confidence`; rounded up.
     mean_delta : float
-        The same of the sampled pairs alone, unbiased; rounded up.
+        The mean over the sampled pairs alone, rounded up. The noise was made for these pairs, so
+        that it is no estimate of the mean over others: of few pairs it is far too small.
     exceeds : float or None
         Bound on the probability, over the pair and the noise, that the loss leaves
         ``[-epsilon, epsilon]``, with `confidence`; rounded up. None for Laplace noise on several
         numbers, where it depends on the direction of the movement.
     mean_exceeds : float or None
-        The same of the sampled pairs alone, unbiased.
+        The same for `exceeds`.
     confidence : float
         Probability, over the sampling, of both bounds.
     pairs : int
@@ -69,7 +70,11 @@ class DataRisk(Shown):
         sure = f"at most, with confidence {format_down(self.confidence, 4)}"
         facts = [
             ("mean delta over the data", f"{format_up(self.delta, 4)} {sure}"),
-            ("of the sampled pairs", f"{format_up(self.mean_delta, 4)}, of {self.pairs} pairs"),
+            (
+                "of the sampled pairs",
+                f"{format_up(self.mean_delta, 4)}, of {self.pairs} pairs, for which the noise was "
+                "made: of others it may be larger",
+            ),
         ]
         if self.exceeds is not None:
             facts.append(

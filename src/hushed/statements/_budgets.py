@@ -380,6 +380,16 @@ def _compare(reading: Reading, ledger: Ledger) -> list[str]:
     ]
 
 
+def _count_later(reading: Reading, ledger: Ledger) -> str:
+    """Say how many charges a ledger has after those of a report, which may be old, or cut short."""
+    report: BudgetReport = reading.subject
+    later = len(ledger.entries(report.budget.name)) - len(report.entries)
+    if not later:
+        return "the ledger has no charge after these"
+    many = "a charge" if later == 1 else f"{later} charges"
+    return f"the ledger has {many} after these, which the certificate does not show"
+
+
 def _is_stored(ledger: Ledger, budget: str, number: int, text: str | None) -> bool:
     """Whether an answer of a report is that of a ledger; of one that was deleted, by its digest."""
     try:
@@ -397,11 +407,14 @@ BUDGETS = Kind(
     read=_read,
     write_again=lambda reading: _write_again(reading.subject),
     compare=_compare,
+    since=_count_later,
     checked="digests; the chain of the charges, and what they add up to",
     unchecked=(
         "that everything was charged that was released from these rows",
         "where no answer is stored: that the law behind a charge is that of what was released",
-        "that no charge was taken off the end, or the whole chain written anew",
     ),
-    without_ledger=("that the answers are those that were paid for, and all of them",),
+    without_ledger=(
+        "that no charge was taken off the end, or the whole chain written anew",
+        "that the answers are those that were paid for, and all of them",
+    ),
 )

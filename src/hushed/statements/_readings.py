@@ -65,6 +65,8 @@ class Kind:
     without_ledger: tuple[str, ...] = ()  # what a ledger shows, and nothing else
     # Of a record that is of a whole ledger: what a ledger says otherwise.
     compare: Callable[[Reading, Ledger], list[str]] | None = None
+    # Of such a record that the ledger has: what was charged after it.
+    since: Callable[[Reading, Ledger], str] | None = None
 
 
 def canonical(value: Any) -> str:

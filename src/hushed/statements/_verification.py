@@ -289,6 +289,8 @@ def _check(
         differences += found
         if not found:
             checked.append("the ledger has what was charged, and what it paid for")
+            if kind.since is not None:
+                checked.append(kind.since(read_record(known.record), ledger))
         else:
             unchecked += kind.without_ledger
     apart = bool(differences) and (sampling is None or len(differences) > (not sampling.reproduced))
