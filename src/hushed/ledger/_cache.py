@@ -15,8 +15,11 @@ from hushed.ledger._running import RunningBalance, start_balance
 from hushed.ledger._store import Store
 
 if TYPE_CHECKING:
+    from hushed.accounting._filters import Cost
+    from hushed.guarantee import Guarantee
     from hushed.ledger._balance import Balance
     from hushed.ledger._rows import Transaction
+    from hushed.privacy_loss import PrivacyProfile
 
 
 class CachedBalance:
@@ -69,6 +72,24 @@ class BalanceCache:
             if cached.balance is None:
                 cached.balance = start_balance(rows.budget_named(connection, name))
             return sync_balance(cached, connection, rows.head_of(connection, name))
+
+    def judge_ahead(
+        self,
+        cached: CachedBalance,
+        name: str,
+        key: str | None,
+        asked: tuple[Guarantee, PrivacyProfile | None, tuple[Cost, ...]],
+    ) -> RunningBalance:
+        """Compose exact sums before other spenders are kept out: it may take seconds.
+
+        The charge itself is judged behind the newest entry, and composes again if that is another.
+        """
+        running = cached.balance or self.read_current(cached, name)
+        if running.exact is not None:
+            running = self.read_current(cached, name)
+            if key not in running.keys:
+                running.takes(*asked)
+        return running
 
 
 def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head) -> RunningBalance:
