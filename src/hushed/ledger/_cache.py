@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -113,7 +115,12 @@ def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head
 
 
 def append_next(connection: Transaction, running: RunningBalance, entry: Entry) -> Entry:
-    """Write an entry behind the last one, and give it its place in the chain."""
+    """Write an entry behind the last one, and give it its place in the chain.
+
+    On a server others see its digest, and not its words, which a guess would be compared with.
+    """
+    if rows.hides_words(connection):
+        entry = replace(entry, salt=secrets.token_hex(16))
     body = write_entry(entry)
     linked = link_entry(entry, running, body)
     rows.append(connection, linked, body)
