@@ -26,7 +26,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 @contextmanager
 def _named(given: Path) -> Iterator[None]:
-    """Name the file where one cannot be written: a full disk names none, and a fresh one is ours."""
+    """Name the file where one cannot be written: a full disk names none, and a new one is ours."""
     try:
         yield
     except OSError as error:
