@@ -237,7 +237,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         )
     record = _parse(body, "charge")
     try:
-        question, salt = _read_question(record.get("question", ""))
+        question, salt = read_question(record.get("question", ""))
         entry = Entry(
             budget=record["budget"],
             number=record["number"],
@@ -265,7 +265,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
     return entry
 
 
-def _read_question(text: str) -> tuple[str, str]:
+def read_question(text: str) -> tuple[str, str]:
     """Question and salt of an entry; one of an older version, or in a file, has none."""
     question, mark, salt = text.rpartition(_BEFORE_SALT)
     return (question, salt) if mark and _SALT.fullmatch(salt) else (text, "")
