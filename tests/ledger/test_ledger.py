@@ -1244,6 +1244,19 @@ def test_a_budget_of_people_says_that_a_release_of_rows_promises_less(plain, nei
     assert "Two budgets do not add up to one total" in text
 
 
+@pytest.mark.parametrize("end", ["", "\nsalt", "\nsalt 12", "\nsalt " + "g" * 32])
+def test_a_question_is_read_as_it_was_asked(ledger, end):
+    """A server writes digits behind it; one that seems to have some is refused."""
+    ledger.open_budget("b", G(epsilon=1.0))
+    asked = f"how many{end}"
+    first = ledger.charge("b", G(epsilon=0.1), key="k", question=asked)
+    assert ledger.charge("b", G(epsilon=0.1), key="k", question=asked) == first
+    assert ledger.entries("b")[0].question == asked
+    with pytest.raises(ParameterError, match="does not end in a line"):
+        ledger.charge("b", G(epsilon=0.1), question=f"{asked}\nsalt {'0a' * 16}")
+    assert len(ledger.entries("b")) == 1
+
+
 def test_a_key_in_use_says_what_differs(plain):
     plain.open_budget("b", G(epsilon=1.0))
     plain.charge("b", G(epsilon=0.1), key="k", question="one")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from tests.postgres import postgres, postgres_url  # noqa: F401
@@ -11,6 +13,7 @@ from hushed import Guarantee, Ledger, privacy_loss
 from hushed.errors import Overspent, ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger import _store
+from hushed.ledger._exact import LossSum
 from hushed.ledger._rows import run
 from hushed.ledger._running import RunningBalance
 from hushed.ledger._together import Charge, charge_together, reading, writing
@@ -164,6 +167,76 @@ def test_a_price_reads_no_entry_again(tmp_path, monkeypatch):
             assert read == []
             book.charge("b", promise, loss=loss)
             assert book.balance("b") == after[0]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_nobody_waits_for_what_is_composed(tmp_path, monkeypatch, together):
+    """Exact sums of hundreds of laws take seconds; the lock is held for what is written alone."""
+    held, composed = [], []
+    spending, delta = _store.Store.spending, LossSum._delta
+
+    @contextmanager
+    def hold(store):
+        with spending(store) as connection:
+            held.append(1)
+            try:
+                yield connection
+            finally:
+                held.clear()
+
+    def compose(self, *args):
+        composed.append(bool(held))
+        return delta(self, *args)
+
+    def charge(book, number):
+        size = 0.2 + number / 100
+        charge_b(book, Guarantee(epsilon=size), privacy_loss.laplace(size), together=together)
+
+    monkeypatch.setattr(_store.Store, "spending", hold)
+    monkeypatch.setattr(LossSum, "_delta", compose)
+    with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as book:
+        book.open_budget("b", Guarantee(epsilon=1.0, delta=1e-3), method="pld")
+        with pytest.raises(Overspent, match="Ask for epsilon") as refused:
+            list(map(partial(charge, book), range(20)))
+        assert 2 < len(book.entries("b")) < 10
+        left = refused.value.epsilon_left
+        book.charge("b", Guarantee(epsilon=left))  # what is advised is taken
+    assert len(composed) > 5
+    assert not any(composed)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_was_composed_ahead_counts_for_nothing_behind_another_charge(
+    tmp_path, monkeypatch, together
+):
+    """A charge that fits, and does not any more once another process has charged."""
+    address, spending = f"sqlite:///{tmp_path / 'ledger.db'}", _store.Store.spending
+    with Ledger(address) as book, Ledger(address) as other:
+        book.open_budget("b", Guarantee(epsilon=1.0, delta=1e-3), method="pld")
+        book.charge("b", Guarantee(epsilon=0.5), loss=privacy_loss.laplace(0.5))
+        other.charge("b", Guarantee(epsilon=0.3), loss=privacy_loss.laplace(0.3))
+
+        def come_first(store):
+            if store is book._store:
+                monkeypatch.setattr(_store.Store, "spending", spending)
+                other.charge("b", Guarantee(epsilon=0.15), loss=privacy_loss.laplace(0.15))
+            return spending(store)
+
+        small = Guarantee(epsilon=0.203)  # by adding up it would not fit at all
+        assert book.quote("b", small).used < 1
+        monkeypatch.setattr(_store.Store, "spending", come_first)
+        with pytest.raises(Overspent):
+            charge_b(book, small, None, together=together)
+        assert len(book.entries("b")) == 3
+
+
+def charge_b(book, promise, loss, *, together):
+    """Charge a budget by itself, or as one of several."""
+    if together:
+        wish = Charge(guarantee=promise, loss=loss, key=f"{promise.epsilon:.9f}")
+        charge_together(book, ["b"], wish, lambda *_: None)
+    else:
+        book.charge("b", promise, loss=loss)
 
 
 def test_more_threads_than_connections_open_no_connection_again(tmp_path, monkeypatch):

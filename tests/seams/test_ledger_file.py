@@ -617,6 +617,37 @@ def test_a_full_disk_never_loses_what_was_told(book, path, size):
     assert entries(path) == int(done.stdout) == book.balance("b").entries
 
 
+NO_ROOM = """
+    import resource, signal, sys, hushed as hs
+    from hushed.errors import LedgerUnavailable
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if sys.argv[2] == "opened":
+        book = hs.Ledger(f"sqlite:///{sys.argv[1]}")
+        book.balance("b")
+        book.close()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8000, resource.RLIM_INFINITY))
+    try:
+        if sys.argv[2] == "opened":
+            book.charge("b", hs.Guarantee(epsilon=2.0**-30))
+        else:
+            hs.Ledger(f"sqlite:///{sys.argv[1]}")
+    except LedgerUnavailable as problem:
+        print(problem)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["fresh", "opened"])
+def test_no_room_for_the_index_of_the_log_is_told_as_a_full_disk(book, path, when):
+    """SQLite calls it an error of the disk, and nobody knew what to do."""
+    book.close()
+    done = script(NO_ROOM, path, when)
+    assert done.returncode == 0, done.stderr
+    assert "disk I/O error" in done.stdout
+    assert "make room" in done.stdout
+
+
 def test_the_clock_decides_nothing(book, monkeypatch):
     """A clock that stops or runs backwards changes what is noted, never what is counted."""
     moments = [datetime(2030, 1, 1, tzinfo=UTC) - timedelta(days=i // 2) for i in range(8)]

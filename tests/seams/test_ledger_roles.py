@@ -86,6 +86,28 @@ def test_analysts_share_a_budget_and_see_their_own(team):
             eve.charge("b", G(epsilon=0.01))
 
 
+def test_no_guess_of_the_words_of_others_is_confirmed_by_a_digest(team):
+    """Who knows all else of an entry, and guesses right, finds another digest than it has."""
+    with hs.Ledger(team["ada"]) as ada:
+        ada.charge("b", G(epsilon=0.25), "salaries", key="monday", question="q")
+        (entry,) = ada.entries("b")
+        assert (entry.note, entry.key, entry.question) == ("salaries", "monday", "q")
+        (told,) = json.loads(ada.export("b"))["budgets"][0]["entries"]
+    with psycopg.connect(team["bob"]) as bob:
+        found = "SELECT body, digest FROM hushed_seen('b', 0, 9)"
+        ((body, link),) = bob.execute(found).fetchall()
+        ((before,),) = bob.execute("SELECT digest FROM hushed_budgets").fetchall()
+    guess = json.loads(body) | {"note": "salaries", "key": "monday", "question": "q"}
+    text = {"sort_keys": True, "separators": (",", ":")}
+    assert digest(before, json.dumps(guess, **text)) != link
+    del told["digest"]  # what is left is the entry as it lies there, which its author reads
+    assert digest(before, json.dumps(told, **text)) == link
+    assert told["question"] not in body
+    assert told["question"].startswith("q")
+    with hs.Ledger(team["ada"]) as ada:
+        assert ada.charge("b", G(epsilon=0.25), key="monday", question="q") == entry
+
+
 def test_a_budget_that_its_owner_retired_takes_no_charge_of_an_analyst(team):
     """What an entry says in words is shown to its author alone: that it ends a budget, to all."""
     with hs.Ledger(team["owner"]) as owner, hs.Ledger(team["ada"]) as ada:

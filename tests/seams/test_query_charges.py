@@ -25,6 +25,7 @@ import hushed as hs
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError, QueryFailed
 from hushed.tables import _release
 from hushed.tables._engine import duckdb as duckdb_engine
+from hushed.tables._engine import postgres as postgres_engine
 from hushed.tables._engine.postgres import LIMIT_OF_THIS_QUERY
 from hushed.tables._whole import read_columns
 
@@ -758,6 +759,40 @@ class TestViews:
         with pytest.warns(UserWarning, match=self.CONDITION):
             hs.table(f"duckdb:///{tmp_path / 't.db'}", name)
         assert hs.table(f"duckdb:///{tmp_path / 't.db'}", "w").connection.warnings == ()
+
+    def test_columns_that_are_computed_when_they_are_read_are_warned_of(self, tmp_path):
+        """One row that was changed makes every query fail on them, and insertion checks nothing."""
+        address = f"duckdb:///{tmp_path / 't.db'}"
+        with duckdb.connect(tmp_path / "t.db") as made:
+            made.execute("CREATE TABLE plain (u INT, x INT DEFAULT 5)")
+            made.execute("CREATE TABLE t (u INT, s VARCHAR, x INT AS (CAST(s AS INT)))")
+            made.execute("INSERT INTO t (u, s) SELECT i, '7' FROM range(9) r(i)")
+            made.execute("UPDATE t SET s = 'seven' WHERE u = 3")
+        for name in ("t", "T", "main.t"):
+            with pytest.warns(UserWarning, match="computed when it is read"):
+                table = hs.table(address, name)
+        assert (
+            "computed when it is read" in table.sum("x", low=0, high=9).quote(epsilon=1).explain()
+        )
+        with pytest.raises(QueryFailed):
+            table.sum("x", low=0, high=9).release(epsilon=1)
+        assert hs.table(address, "plain").connection.warnings == ()
+
+    @pytest.mark.parametrize("computed", [False, True])
+    def test_such_columns_of_postgres_are_warned_of(self, postgres_url, monkeypatch, computed):
+        """Those of version 18; here one of a stored column stands in for them."""
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE TABLE t (u int, x int GENERATED ALWAYS AS (u + 1) STORED)")
+        asked = postgres_engine._RELATION
+        assert "'v'" in asked
+        if computed:
+            monkeypatch.setattr(postgres_engine, "_RELATION", asked.replace("= 'v')", "= 's')"))
+        told = []
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            told = hs.table(postgres_url, "t").connection.warnings
+        assert [str(each.message) for each in heard] == list(told)
+        assert any("computed when it is read" in each for each in told) == computed
 
     def test_policies_on_rows_are_remarked_on(self, postgres_url):
         with psycopg.connect(postgres_url) as made:

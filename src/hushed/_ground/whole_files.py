@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from hushed._ground.printing import plain_path
 
 _OPEN = {"/dev/stdout": 1, "/dev/fd/1": 1, "/dev/stderr": 2, "/dev/fd/2": 2}
 
@@ -15,9 +18,23 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file, or replace one, all of it or nothing.
 
     A device or a pipe, and a file that cannot be replaced by another one, is written as it stands.
+    What the system refuses is an OSError that names the file.
     """
-    body = content.encode() if isinstance(content, str) else content
-    given = Path(path)
+    with _named(Path(path)):
+        _write(Path(path), content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def _named(given: Path) -> Iterator[None]:
+    """Name the file where one cannot be written: a full disk names none, and a new one is ours."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or "the system refused"
+        raise OSError(error.errno, f"{plain_path(given)} cannot be written: {reason}") from None
+
+
+def _write(given: Path, body: bytes) -> None:
     if str(given) in _OPEN:  # opened anew, it would begin at the start of a file it is sent to
         for each in (sys.stdout, sys.stderr):
             if each is not None:

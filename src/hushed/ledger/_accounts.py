@@ -12,7 +12,7 @@ from hushed.ledger import _rows as rows
 from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._balance import Balance
-from hushed.ledger._cache import append_next, require_fitted, sync_balance
+from hushed.ledger._cache import CachedBalance, append_next, require_fitted, sync_balance
 from hushed.ledger._entries import Budget, Entry, digest, write_budget
 from hushed.ledger._migrations import now
 from hushed.ledger._reader import LedgerReader
@@ -26,7 +26,7 @@ from hushed.ledger._requests import (
     require_same_question,
 )
 from hushed.ledger._retiring import retire
-from hushed.ledger._running import costs_of
+from hushed.ledger._running import DoesNotFit, costs_of
 from hushed.ledger._store import InDoubt
 from hushed.privacy_loss import PrivacyProfile
 
@@ -223,36 +223,52 @@ class Ledger(LedgerReader):
         """
         check_text(name, note)
         check_key(key, question)
+        try:
+            with self._balances.hold(name) as cached:
+                return self._charge(cached, name, guarantee, note, loss, key, question)
+        except DoesNotFit as refused:  # to find the words takes long where sums are exact
+            raise refused.explain() from None
+
+    def _charge(
+        self,
+        cached: CachedBalance,
+        name: str,
+        guarantee: Guarantee,
+        note: str,
+        loss: PrivacyProfile | None,
+        key: str | None,
+        question: str,
+    ) -> Entry:
+        """Charge a budget that is held."""
         law = law_of(loss)
-        with self._balances.hold(name) as cached:
-            running = cached.balance or self._balances.read_current(cached, name)
-            check_promise(running.budget, guarantee, loss)
-            known = None if law is None else find_priced_law(guarantee, loss)
-            law = None if known is None else law
-            costs = costs_of(running.budget, guarantee, known)
-            try:
-                with self._store.spending() as connection:
-                    head = rows.head_of(connection, name, lock=True)
-                    running = sync_balance(cached, connection, head)
-                    paid = None if key is None else running.keys.get(key)
-                    if paid is not None:
-                        entry = rows.entry_at(connection, running.budget, paid)
-                        entry = require_same_question(
-                            entry, running.budget, guarantee, law, costs, question
-                        )
-                        if answer_at(connection, name, paid) is None:
-                            require_fitted(running, connection, entry, head)
-                    else:
-                        running.check(guarantee, known, costs)
-                        entry = next_entry(running, guarantee, note, law, costs, key, question)
-                        entry = append_next(connection, running, entry)
-            except InDoubt as error:
-                cached.balance = None
-                if not self._resolve_in_doubt(entry, error):
-                    raise LedgerUnavailable(f"nothing was charged: {error}") from None
-                return entry
-            if paid is not None:
-                return entry
+        running = cached.balance or self._balances.read_current(cached, name)
+        check_promise(running.budget, guarantee, loss)
+        known = None if law is None else find_priced_law(guarantee, loss)
+        law = None if known is None else law
+        costs = costs_of(running.budget, guarantee, known)
+        self._balances.judge_ahead(cached, name, key, (guarantee, known, costs))
+        try:
+            with self._store.spending() as connection:
+                head = rows.head_of(connection, name, lock=True)
+                running = sync_balance(cached, connection, head)
+                paid = None if key is None else running.keys.get(key)
+                if paid is not None:
+                    entry = rows.entry_at(connection, running.budget, paid)
+                    entry = require_same_question(
+                        entry, running.budget, guarantee, law, costs, question
+                    )
+                    if answer_at(connection, name, paid) is None:
+                        require_fitted(running, connection, entry, head)
+                else:
+                    running.require_fit(guarantee, known, costs)
+                    entry = next_entry(running, guarantee, note, law, costs, key, question)
+                    entry = append_next(connection, running, entry)
+        except InDoubt as error:
+            cached.balance = None
+            if not self._resolve_in_doubt(entry, error):
+                raise LedgerUnavailable(f"nothing was charged: {error}") from None
+            return entry
+        if paid is None:
             cached.fold(running, entry)
         return entry
 

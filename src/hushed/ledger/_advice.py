@@ -17,11 +17,19 @@ TAKES_NO_CHANGES = (
 LACKS_A_RIGHT = (
     "this login lacks a right: its owner can grant those that hushed ledger roles prints"
 )
+_ROOM = "the disk is full: make room"
+# SQLite calls it an error of the disk where there is no room for the index of its log.
+_NO_ROOM = (
+    "the disk is full, or cannot be read and written: make room for at least 64 KB where the "
+    "ledger lies"
+)
 _ADVICE = {
     "SQLITE_READONLY": _WRITABLE,
     "SQLITE_CANTOPEN": _WRITABLE,
     "SQLITE_PERM": _WRITABLE,
-    "SQLITE_FULL": "the disk is full: make room",
+    "SQLITE_FULL": _ROOM,
+    "SQLITE_IOERR": _NO_ROOM,
+    "53100": _ROOM,
     "22P05": _LETTERS,
     "25006": TAKES_NO_CHANGES,
     "42501": LACKS_A_RIGHT,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -15,8 +17,11 @@ from hushed.ledger._running import RunningBalance, start_balance
 from hushed.ledger._store import Store
 
 if TYPE_CHECKING:
+    from hushed.accounting._filters import Cost
+    from hushed.guarantee import Guarantee
     from hushed.ledger._balance import Balance
     from hushed.ledger._rows import Transaction
+    from hushed.privacy_loss import PrivacyProfile
 
 
 class CachedBalance:
@@ -70,6 +75,24 @@ class BalanceCache:
                 cached.balance = start_balance(rows.budget_named(connection, name))
             return sync_balance(cached, connection, rows.head_of(connection, name))
 
+    def judge_ahead(
+        self,
+        cached: CachedBalance,
+        name: str,
+        key: str | None,
+        asked: tuple[Guarantee, PrivacyProfile | None, tuple[Cost, ...]],
+    ) -> RunningBalance:
+        """Compose exact sums before other spenders are kept out: it may take seconds.
+
+        The charge itself is judged behind the newest entry, and composes again if that is another.
+        """
+        running = cached.balance or self.read_current(cached, name)
+        if running.exact is not None:
+            running = self.read_current(cached, name)
+            if key not in running.keys:
+                running.takes(*asked)
+        return running
+
 
 def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head) -> RunningBalance:
     """Fold in the entries that others have added."""
@@ -92,7 +115,12 @@ def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head
 
 
 def append_next(connection: Transaction, running: RunningBalance, entry: Entry) -> Entry:
-    """Write an entry behind the last one, and give it its place in the chain."""
+    """Write an entry behind the last one, and give it its place in the chain.
+
+    On a server others see its digest, and not its words, which a guess would be compared with.
+    """
+    if rows.hides_words(connection):
+        entry = replace(entry, salt=secrets.token_hex(16))
     body = write_entry(entry)
     linked = link_entry(entry, running, body)
     rows.append(connection, linked, body)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,8 @@ from hushed.guarantee import Guarantee
 from hushed.ledger._laws import read_law
 from hushed.privacy_loss import PrivacyProfile
 
+_BEFORE_SALT = "\nsalt "
+_SALT = re.compile("[0-9a-f]{32}")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -92,6 +95,8 @@ class Entry(Shown):
         Link of the chain.
     terms : str
         What the budget promises and rests on, in words; filled for a fresh charge, not stored.
+    salt : str
+        Random digits behind the question, where others see the digest and not the words.
     """
 
     budget: str
@@ -105,6 +110,7 @@ class Entry(Shown):
     question: str = field(default="", repr=False)
     digest: str = field(default="", repr=False)
     terms: str = field(default="", repr=False, compare=False)
+    salt: str = field(default="", repr=False)
 
     def _card(self) -> Card:
         charged = self.guarantee
@@ -181,8 +187,8 @@ def write_entry(entry: Entry) -> str:
         record["law"] = entry.law
     if entry.key is not None:
         record["key"] = entry.key
-    if entry.question:
-        record["question"] = entry.question
+    if entry.question or entry.salt:
+        record["question"] = entry.question + (entry.salt and _BEFORE_SALT + entry.salt)
     return _text(record)
 
 
@@ -231,6 +237,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         )
     record = _parse(body, "charge")
     try:
+        question, salt = read_question(record.get("question", ""))
         entry = Entry(
             budget=record["budget"],
             number=record["number"],
@@ -243,10 +250,11 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
             note=record["note"],
             at=record["at"],
             key=record.get("key"),
-            question=record.get("question", ""),
+            question=question,
+            salt=salt,
             digest=link,
         )
-    except (KeyError, TypeError, ValueError, OverflowError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger(f"entry {number} of budget {budget!r} lacks a field") from None
     if not all(cost.amount >= 0 and 0 <= cost.delta < math.inf for cost in entry.costs):  # no NaN
         raise DamagedLedger(f"entry {number} of budget {budget!r} states a cost that is none")
@@ -255,6 +263,12 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
     if type(entry.number) is not int or (entry.budget, entry.number) != (budget, number):
         raise DamagedLedger(f"entry {number} of budget {budget!r} was written for another place")
     return entry
+
+
+def read_question(text: str) -> tuple[str, str]:
+    """Question and salt of an entry; one of an older version, or in a file, has none."""
+    question, mark, salt = text.rpartition(_BEFORE_SALT)
+    return (question, salt) if mark and _SALT.fullmatch(salt) else (text, "")
 
 
 def _text(record: dict[str, Any]) -> str:

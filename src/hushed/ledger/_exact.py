@@ -34,6 +34,8 @@ _SHARES = (0.95, 0.7, 0.4, 0.15, 0.03)
 _MANY = 256  # different laws from which on new ones are rounded up, by at most 0.3 %
 _MORE = 128  # further ones with each of which the rounding gets four times as coarse
 _LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
+_JUDGED = 100  # charges that are remembered to fit, or not, as it stands
+_Asked = tuple[tuple[Family, int], ...]  # laws of a charge, each so many times
 _EVERYTHING = privacy_loss.approximate(0.0, 1.0)
 _WIDTH = 1e-3  # relative width of the bracket that charges are judged by
 _COARSE = 0.05  # relative width of the bracket that headroom is found with
@@ -52,6 +54,11 @@ class LossSum:
     levels: int | None = 0
     slacks: int = 0
     headroom: tuple[int, int] | None = None
+    judged: dict[_Asked, bool] = field(default_factory=dict)  # what fits behind what was charged
+
+    def copy(self) -> LossSum:
+        """Copy what is added up."""
+        return replace(self, counts=dict(self.counts), judged=dict(self.judged))
 
     def add(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> None:
         """Take a charge into the sums."""
@@ -62,6 +69,7 @@ class LossSum:
         self.levels = _add(self.levels, promise.epsilon)
         self.slacks += to_units(promise.delta)
         self.headroom = _subtract(self.headroom, cost)
+        self.judged.clear()
 
     def _as_counted(
         self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost
@@ -96,7 +104,7 @@ class LossSum:
         return filter_cost(self.found, worst, PrivacyProfile(family))
 
     def fits(self, promise: Guarantee, loss: PrivacyProfile | None, cost: Cost) -> bool:
-        """Whether a charge keeps the limit.
+        """Whether a charge keeps the limit; composed once, until another one is added.
 
         True only if a proven upper bound of the joint delta is within the limit.
         """
@@ -113,8 +121,13 @@ class LossSum:
             self.headroom = _in_units(*self._find_headroom())
             if _subtract(self.headroom, cost) is not None:
                 return True
-        more = [(PrivacyProfile(family), count) for family, count in laws]
-        return self._delta(more) <= decimal_of(self.delta)
+        asked = tuple(laws)
+        if asked not in self.judged:
+            if len(self.judged) >= _JUDGED:
+                self.judged.clear()
+            more = [(PrivacyProfile(family), count) for family, count in laws]
+            self.judged[asked] = self._delta(more) <= decimal_of(self.delta)
+        return self.judged[asked]
 
     def keeps_limit(self) -> bool:
         """Whether all that was charged keeps the limit, but for the width of the bracket."""

@@ -15,7 +15,7 @@ from hushed.errors import (
 )
 from hushed.guarantee import Guarantee
 from hushed.ledger._balance import terms_of
-from hushed.ledger._entries import Budget, Entry, digest, write_promise
+from hushed.ledger._entries import Budget, Entry, digest, read_question, write_promise
 from hushed.ledger._laws import write_law
 from hushed.ledger._migrations import now
 from hushed.ledger._postgres import LONGEST_ENTRY
@@ -64,6 +64,11 @@ def check_key(key: str | None, question: str) -> None:
     short = isinstance(question, str) and len(question) <= _LONGEST_NOTE
     if not short or "\x00" in question or not is_text(question):
         raise ParameterError(f"a question is a text of at most {_LONGEST_NOTE} characters")
+    if read_question(question)[1]:
+        raise ParameterError(
+            "a question does not end in a line of 'salt' and 32 digits, as a ledger on a server "
+            "writes behind it: it would be read without that line, and be another one"
+        )
     if key is None:
         return
     plain = isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()

@@ -120,17 +120,22 @@ def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
     return int(row[0]), str(row[1])
 
 
-def append(connection: Transaction, entry: Entry, body: str) -> None:
-    """Add an entry and move the head of its chain."""
+def hides_words(connection: Transaction) -> bool:
+    """Whether others may read an entry without its note, key and question: on a server."""
     import sqlite3  # noqa: PLC0415
 
+    return not isinstance(connection, sqlite3.Connection) and connection.dialect.name != "sqlite"
+
+
+def append(connection: Transaction, entry: Entry, body: str) -> None:
+    """Add an entry and move the head of its chain."""
     values = {
         "name": entry.budget,
         "number": entry.number,
         "body": body,
         "link": entry.digest,
     }
-    if not isinstance(connection, sqlite3.Connection) and connection.dialect.name != "sqlite":
+    if hides_words(connection):
         run(connection, _APPEND, values)
         return
     run(connection, "INSERT INTO @.hushed_entries VALUES (:name, :number, :body, :link)", values)

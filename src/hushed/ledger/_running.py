@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 
 from hushed._ground.decimals import decimal_of, stated_above, stated_below
 from hushed._ground.numeric import last_true, last_true_near
@@ -63,6 +65,14 @@ def ends_budget(entry: Entry) -> bool:
 
 def _larger(told: float, due: float) -> float:
     return told if told >= due * _NEARLY else due
+
+
+class DoesNotFit(Exception):
+    """A charge was refused in a transaction; why, is found when that has ended."""
+
+    def __init__(self, explain: Callable[[], Overspent]) -> None:
+        super().__init__()
+        self.explain = explain
 
 
 @dataclass(slots=True)
@@ -137,7 +147,7 @@ class RunningBalance:
             self,
             sums=list(self.sums),
             events=dict(self.events),
-            exact=None if exact is None else replace(exact, counts=dict(exact.counts)),
+            exact=None if exact is None else exact.copy(),
             keys={},
         )
 
@@ -173,45 +183,69 @@ class RunningBalance:
         pairs = zip(self.sums, self.budget.filters, strict=True)
         return any(total.within(found) for total, found in pairs)
 
+    def takes(
+        self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
+    ) -> bool:
+        """Whether a charge fits in all that is counted."""
+        return (
+            not self.retired and not self._lacks_gamma(promise) and self.fits(promise, loss, costs)
+        )
+
+    def _lacks_gamma(self, promise: Guarantee) -> bool:
+        sampled = promise.gamma > 0 or bool(promise.estimates)
+        return sampled and self.gamma(promise) > decimal_of(self.budget.limit.gamma)
+
     def check(
         self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
     ) -> None:
         """Refuse a charge that does not fit."""
+        if not self.takes(promise, loss, costs):
+            raise self._refuse(promise, loss, costs)
+
+    def require_fit(
+        self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
+    ) -> None:
+        """Refuse as `check` does, in words that are found later: nobody waits for them."""
+        if not self.takes(promise, loss, costs):
+            raise DoesNotFit(partial(self.copy()._refuse, promise, loss, costs))
+
+    def _refuse(
+        self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]
+    ) -> Overspent:
+        """Say why a charge does not fit, and what would: exact sums compose that many times."""
         limit = self.budget.limit
         name = self.budget.name
         if self.retired:
-            raise Overspent(
+            return Overspent(
                 f"budget {name!r} is retired: nothing was charged to it, and nothing will be. "
                 "Charge the one that was opened in its place. Nothing was charged",
                 name,
                 0.0,
             )
-        sampled = promise.gamma > 0 or promise.estimates
-        if sampled and self.gamma(promise) > decimal_of(limit.gamma):
-            raise Overspent(
+        left = self.epsilon_left()
+        if self._lacks_gamma(promise):
+            return Overspent(
                 f"budget {name!r}: this charge brings gamma {format_up(promise.gamma)}, of "
                 f"which {format_up(stated_above(self.gamma(promise) - self.gamma()))} is new; "
                 f"{format_down(self.gamma_left())} of {format_down(limit.gamma)} is left. "
                 f"{_advise_gamma(limit.gamma)}. Nothing was charged",
                 name,
-                self.epsilon_left(),
-            )
-        if not self.fits(promise, loss, costs):
-            left = self.epsilon_left()
-            epsilon, delta = self._parts_that_fit(promise, loss, costs)
-            number = "1 charge" if self.number == 1 else f"{self.number} charges"
-            raise Overspent(
-                f"budget {name!r}: this charge of epsilon {format_up(promise.epsilon)}, "
-                f"delta {format_up(promise.delta)} does not fit into epsilon "
-                f"{format_down(limit.epsilon)}, delta {format_down(limit.delta)} "
-                f"({number} so far, method {self.budget.method}): "
-                f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
-                f"{bought(left)}, and delta {format_down(self.delta_left())} for new charges. "
-                f"{_advise_epsilon(promise, left) if delta else set_aside(self.budget)}"
-                "Nothing was charged",
-                name,
                 left,
             )
+        epsilon, delta = self._parts_that_fit(promise, loss, costs)
+        number = "1 charge" if self.number == 1 else f"{self.number} charges"
+        return Overspent(
+            f"budget {name!r}: this charge of epsilon {format_up(promise.epsilon)}, "
+            f"delta {format_up(promise.delta)} does not fit into epsilon "
+            f"{format_down(limit.epsilon)}, delta {format_down(limit.delta)} "
+            f"({number} so far, method {self.budget.method}): "
+            f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
+            f"{bought(left)}, and delta {format_down(self.delta_left())} for new charges. "
+            f"{_advise_epsilon(promise, left) if delta else set_aside(self.budget)}"
+            "Nothing was charged",
+            name,
+            left,
+        )
 
     def _parts_that_fit(
         self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]

@@ -25,7 +25,7 @@ from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._cache import CachedBalance, append_next, sync_balance
 from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._requests import check_key, check_text, law_of, next_entry
-from hushed.ledger._running import RunningBalance, costs_of, start_balance
+from hushed.ledger._running import DoesNotFit, RunningBalance, costs_of, start_balance
 from hushed.ledger._store import InDoubt, translate_error
 from hushed.privacy_loss import PrivacyProfile
 
@@ -119,6 +119,8 @@ class _Wanted:
 
     def find_error(self) -> Exception | None:
         """Give why it was not made, or may not have been made."""
+        if isinstance(self.error, DoesNotFit):
+            self.error = self.error.explain()
         if self.error is not None or self.ended:
             return self.error
         return LedgerUnavailable(
@@ -273,13 +275,15 @@ def _begin(ledger: Ledger, cached: CachedBalance, name: str, charge: Charge) -> 
     law = law_of(charge.loss)
     # The law by which a charge is priced; none if it promises less.
     known = None if law is None else find_priced_law(charge.guarantee, charge.loss)
+    costs = costs_of(running.budget, charge.guarantee, known)
+    asked = charge.guarantee, known, costs
     return _Due(
         cached=cached,
-        running=running,
+        running=ledger._balances.judge_ahead(cached, name, charge.key, asked),
         charge=charge,
         law=None if known is None else law,
         known=known,
-        costs=costs_of(running.budget, charge.guarantee, known),
+        costs=costs,
     )
 
 
@@ -290,7 +294,7 @@ def _append(connection: Transaction, name: str, due: _Due) -> Entry:
     due.running = running = sync_balance(due.cached, connection, head)
     if charge.key in running.keys:
         raise KeyInUse(f"the key {charge.key!r} of budget {name!r} is in use")
-    running.check(charge.guarantee, due.known, due.costs)
+    running.require_fit(charge.guarantee, due.known, due.costs)
     entry = next_entry(
         running, charge.guarantee, charge.note, due.law, due.costs, charge.key, charge.question
     )

@@ -62,6 +62,15 @@ def view_warning(name: str, kind: str = "a view") -> str:
     return f"{shown(name)} is {kind}: {_CONDITION}."
 
 
+def computed_warning(name: str) -> str:
+    """Warn of a table with a column that the database computes when it is read."""
+    return (
+        f"{shown(name)} has a column that is computed when it is read: where its expression fails "
+        "on a value, every query on that column fails, stays charged, and tells that the value is "
+        "there. Use expressions that cannot fail, such as TRY_CAST in DuckDB."
+    )
+
+
 def is_operational(error: Exception) -> bool:
     """Whether the engine is not available, by the common words of Python's database drivers."""
     return isinstance(error, OSError | MemoryError) or any(

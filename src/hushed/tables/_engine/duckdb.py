@@ -22,6 +22,7 @@ from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
     SOME_DAY,
     SOME_TIME,
+    computed_warning,
     is_operational,
     missing_table,
     tell_tables,
@@ -48,6 +49,12 @@ _OWN_TABLES = (  # no copies of rows of ours, nor what Ibis keeps: both are temp
 )
 _VIEW = (  # $1 in any case; $2 is what stands before it: a schema, a database, or both
     "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) AND NOT internal "
+    "AND lower(coalesce(nullif($2, ''), current_schema())) IN "
+    "(lower(schema_name), lower(database_name), lower(database_name || '.' || schema_name))"
+)
+_COMPUTED = (  # its columns that are computed when they are read; a change of a row checks none
+    "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($1) AND NOT internal "
+    "AND contains(sql, 'GENERATED ALWAYS AS') "
     "AND lower(coalesce(nullif($2, ''), current_schema())) IN "
     "(lower(schema_name), lower(database_name), lower(database_name || '.' || schema_name))"
 )
@@ -217,10 +224,12 @@ def _list_tables(backend: Any) -> str:
 
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
-    found = []
-    with suppress(*_errors()):
-        found = backend.con.execute(_VIEW, [name, place]).fetchall()
-    return (view_warning(name),) if found else ()
+    told = []
+    for query, words in ((_VIEW, view_warning), (_COMPUTED, computed_warning)):
+        with suppress(*_errors()):
+            if backend.con.execute(query, [name, place]).fetchall():
+                told.append(words(name))
+    return tuple(told)
 
 
 def _read_stored(quoted: str, dtype: Any) -> str:

@@ -44,7 +44,22 @@ def read_parts(path: Path) -> tuple[Path, ...]:
             f"({named}), and rows in them would be missing; name those that are meant by a "
             "pattern, such as 'FOLDER/*.parquet'"
         )
+    _require_once(parts)
     return parts
+
+
+def _require_once(parts: Sequence[Path]) -> None:
+    """Refuse a file that is there under two names: a row of it would count twice."""
+    known: dict[tuple[int, int], Path] = {}
+    for part in parts:
+        found = part.stat()
+        first = known.setdefault((found.st_dev, found.st_ino), part)
+        if first is not part:
+            raise ParameterError(
+                f"{plain_path(part.name)} and {plain_path(first.name)} are one file (by a link), "
+                "and each row of it would count twice: remove one of the names, or name the files "
+                "that are meant by a pattern"
+            )
 
 
 def require_one_schema(parts: Sequence[Path], schemas: Sequence[Any]) -> None:

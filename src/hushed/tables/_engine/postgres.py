@@ -25,6 +25,7 @@ from hushed.tables._engine.databases import (
     ALL_TABLES,
     SOME_DAY,
     SOME_TIME,
+    computed_warning,
     is_operational,
     tell_tables,
     view_warning,
@@ -83,7 +84,8 @@ _RELATION = (  # with its partitions, and tables that inherit from it, whose row
     "part AS (SELECT oid FROM named UNION SELECT i.inhrelid FROM pg_inherits i "
     "JOIN part ON i.inhparent = part.oid) "
     "SELECT named.relkind, named.relrowsecurity, EXISTS (SELECT FROM part JOIN pg_class c "
-    "ON c.oid = part.oid WHERE c.relkind = 'f') FROM named"
+    "ON c.oid = part.oid WHERE c.relkind = 'f'), EXISTS (SELECT FROM part JOIN pg_attribute a "
+    "ON a.attrelid = part.oid WHERE to_jsonb(a) ->> 'attgenerated' = 'v') FROM named"
 )
 _DOMAINS = (  # with what each is of in the end: one may be of another one
     "WITH RECURSIVE made AS ("
@@ -236,16 +238,20 @@ def _check_domains(backend: Any, rows: Any) -> None:
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     """Warn of a view, and of row-level security."""
-    kind, guarded, far = "r", False, False  # who may not look it up is refused by the query itself
+    # Who may not look it up is refused by the query itself.
+    kind, guarded, far, computed = "r", False, False, False
     schema = place.rpartition(".")[2]  # what may stand before it is this database
     with suppress(*_errors()), backend.con.transaction():
         _, found = find_schemas(backend.con, name)
         where = [schema or found or "public", name]
-        kind, guarded, far = backend.con.execute(_RELATION, where).fetchone() or ("", False, False)
+        found = backend.con.execute(_RELATION, where).fetchone()
+        kind, guarded, far, computed = found or ("", False, False, False)
     what = _VIEWS.get(kind, "not found where tables are listed, and may be a view")
     told = [] if kind in ("r", "p") else [view_warning(name, what)]
     if far and kind in ("r", "p"):
         told.append(view_warning(name, "in part a foreign table"))
+    if computed:
+        told.append(computed_warning(name))
     if guarded:
         told.append(
             f"{shown(name)} has row-level security: whether a row is visible must not depend on "
