@@ -107,8 +107,8 @@ class SamplingRecord(Shown, SamplingFacts):
     elsewhere: dict[str, int] = field(default_factory=dict)
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Read one that was pickled before numbers had names, too."""
-        read_state(self, state, "names")
+        """Read one that was pickled before numbers had names, or a new process was noted."""
+        read_state(self, state, "names", "asked_anew")
 
     def __str__(self) -> str:
         source = flat(self.population.get("name") or self.population.get("kind", "a population"))
