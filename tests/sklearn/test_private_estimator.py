@@ -510,6 +510,22 @@ def test_all_that_a_fit_lacks_is_said_at_once(estimator, options, names):
 
 
 class TestRows:
+    @pytest.mark.parametrize("masked", ["X", "y", "population", "points"])
+    def test_masked_arrays_are_refused(self, masked, tmp_path):
+        """What the mask hides was fitted, as if nothing were hidden."""
+        hidden = {"X": X, "y": Y, "population": X / 2, "points": X[:3] / 2}
+        hidden[masked] = np.ma.array(hidden[masked], mask=hidden[masked] > 0)
+        model = PrivateEstimator(
+            Ridge(),
+            (hidden["population"], Y / 2),
+            points=hidden["points"],
+            ledger=opened(tmp_path),
+            budget="b",
+        )
+        with pytest.raises((BadRows, ParameterError), match=r"masked|points must be rows"):
+            model.fit(hidden["X"], hidden["y"])
+        assert not model.ledger.entries("b")
+
     def test_frames_lists_and_arrays_are_the_same_rows(self):
         """Names of columns are those of the frame; predictions ask for the same ones."""
         names = ["a", "b"]
@@ -650,6 +666,16 @@ class TestBudget:
         model.fit(XC, YC)
         with pytest.raises(KeyInUse):
             clone(model).set_params(**other).fit(XC, YC)
+
+    def test_other_columns_are_another_question_under_a_key(self, tmp_path):
+        """Else stored coefficients would be told as those of columns that they do not belong to."""
+        model = objective(epsilon=1.0, ledger=opened(tmp_path), budget="b", key="k")
+        frame = pd.DataFrame(XC).add_prefix("column ")
+        first = model.fit(frame, YC)
+        for other in (frame.iloc[:, ::-1], frame.add_suffix("b"), XC):
+            with pytest.raises(KeyInUse):
+                clone(model).fit(other, YC)
+        assert np.array_equal(clone(model).fit(frame, YC).coef_, first.coef_)
 
 
 class TestAmongOtherEstimators:

@@ -189,7 +189,8 @@ def release_objective(order: Order, table: Floats) -> Told:
     """Fit with noise in the objective; what is released is the coefficients, scaled."""
     mechanism = make_objective(order)
     rows = scale_for_objective(order, mechanism, table)
-    examples = Examples(estimator=type(order.options.estimator).__name__, scheme=order.scheme)
+    name = type(order.options.estimator).__name__
+    examples = Examples(estimator=name, scheme=order.scheme, columns=order.names)
     found = _release(order, examples, rows, mechanism)
     return found, restore(found.value, mechanism, order.scheme)
 
@@ -289,7 +290,9 @@ def restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
 
 
 def _function(order: Order) -> Fitted:
-    return Fitted(estimator=order.estimator, family=order.family, scheme=order.scheme)
+    return Fitted(
+        estimator=order.estimator, family=order.family, scheme=order.scheme, columns=order.names
+    )
 
 
 def _tell(found: Release) -> Told:
