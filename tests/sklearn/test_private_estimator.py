@@ -691,6 +691,21 @@ class TestAmongOtherEstimators:
         assert copy.estimator is not model.estimator
         assert copy.population is public
 
+    def test_a_fit_leaves_nothing_of_an_earlier_one(self, monkeypatch):
+        """Beside a new certificate stood coefficients that it is not about."""
+        model = objective().fit(pd.DataFrame(XC).add_prefix("x"), YC)
+        model.set_params(estimator=Ridge(), labels=(-1, 1)).fit(XC, XC[:, 0])
+        assert not hasattr(model, "classes_")
+        assert not hasattr(model, "feature_names_in_")
+        first = model.certificate_
+        monkeypatch.setattr(PrivateEstimator, "_keep", stop)  # as Ctrl-C does
+        with pytest.raises(StopIteration):
+            model.fit(XC, XC[:, 0])
+        assert model.certificate_ is not first
+        assert not hasattr(model, "coef_")
+        with pytest.raises(NotFittedError):
+            model.predict(XC)
+
     def test_it_is_the_last_step_of_a_pipeline(self):
         """After a step that learns nothing."""
         pipeline = make_pipeline(FunctionTransformer(lambda x: x / 2), objective())

@@ -296,6 +296,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         """
         order, table, names = self._read(X, y)
         found, numbers = ROUTES[self.route](order, table)
+        self._forget()
         # First: it is paid for, whatever becomes of the model.
         self.release_: Release = found
         self.certificate_: Certificate = found.certificate
@@ -472,6 +473,11 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             )
         return tuple(found.tolist())
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left: this one's certificate says nothing of it."""
+        for name in [each for each in vars(self) if each.endswith("_")]:
+            delattr(self, name)
+
     def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
         scheme, family = order.scheme, order.family
@@ -483,7 +489,6 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
         family.fill(model, values)
-        self.__dict__.pop("feature_names_in_", None)
         if names:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         self.model_ = model
