@@ -475,8 +475,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
 
     def _forget(self) -> None:
         """Drop what an earlier fit has left: this one's certificate says nothing of it."""
-        for name in [each for each in vars(self) if each.endswith("_")]:
-            delattr(self, name)
+        for name in list(vars(self)):
+            if name.endswith("_"):
+                vars(self).pop(name, None)  # another thread may fit it, too
 
     def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
