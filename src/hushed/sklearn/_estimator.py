@@ -415,7 +415,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         given, answers = take_rows(X), take_labels(y) if labelled else None
         rows, features = read_shape(given, answers)
         names = name_columns(X)
-        for each in (self.population if self.route == "sampled" else None, self.points):
+        ends = self.bounds if isinstance(self.bounds, tuple | list) else ()
+        for each in (self.population if self.route == "sampled" else None, self.points, *ends):
             check_columns(each, names, labelled=labelled)
         order = self._order(rows, features, labelled=labelled, names=names)
         if answers is not None:
