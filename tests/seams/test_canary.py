@@ -424,6 +424,11 @@ CHANGES = {
         "def f(rows): return min(rows.mean(), inspect.signature(held).parameters['x'].annotation)",
         "held.__annotations__['x'] = 0.99",
     ),
+    "annotation of a partial function": (
+        "import functools\nheld = functools.partial(min)\nheld.__annotations__ = {'x': 2.0}\n"
+        "def f(rows): return min(rows.mean(), held.__annotations__['x'])",
+        "held.__annotations__['x'] = 0.99",
+    ),
     "error within an error": (
         "held = ValueError()\nheld.__context__ = ValueError(2.0)\n"
         "def f(rows): return min(rows.mean(), held.__context__.args[0])",

@@ -87,16 +87,16 @@ class Walk:
         self.depth = 0
         self.texts: set[str] = set()  # by which something may be looked up
         self.environment = self.annotations = False  # whether something reads them
-        self.functions: list[tuple[str, FunctionType]] = []  # not those of installed code
+        self.annotated: list[tuple[str, Any]] = []  # functions, but for those of installed code
 
     def visit_late(self) -> None:
         """Note what is only a part of the function if something that it uses reads it."""
         if self.annotations or "__annotations__" in self.texts:
-            for name, each in self.functions:
+            for name, each in self.annotated:
                 self._annotations(f"{name}.__annotations__".lstrip("."), each)
         self._environment()
 
-    def _annotations(self, name: str, function: FunctionType) -> None:
+    def _annotations(self, name: str, function: Any) -> None:
         try:
             self.visit(name, function.__annotations__)
         except Exception:  # they name what is not there, which is found when they are looked at
@@ -186,7 +186,9 @@ class Walk:
     def _added(self, within: str, value: Any) -> None:
         """Note what a wrapper has beside what it wraps: attributes, and a class of the caller's."""
         for key, each in own_attributes(value):
-            if key not in _OF_WRAPPERS:
+            if key == "__annotations__":
+                self.annotated.append((within.removesuffix("."), value))
+            elif key not in _OF_WRAPPERS:
                 self.visit(within + key, each)
         if not is_library(type(value).__module__):
             self.visit(f"{within}{type(value).__name__}", type(value))
@@ -253,7 +255,7 @@ class Walk:
             self.visit(within + key, each)
         if not library:
             self.texts |= names.texts
-            self.functions.append((name, function))
+            self.annotated.append((name, function))
             self.annotations |= not names.all.isdisjoint(_ANNOTATIONS)
             self.environment |= reads_environment(function)
             for key, each in used:
