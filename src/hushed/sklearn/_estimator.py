@@ -476,9 +476,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
 
     def _forget(self) -> None:
         """Drop what an earlier fit has left: this one's certificate says nothing of it."""
-        for name in list(vars(self)):
+        for name in list(self.__dict__):
             if name.endswith("_"):
-                vars(self).pop(name, None)  # another thread may fit it, too
+                self.__dict__.pop(name, None)  # another thread may fit it, too
 
     def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
