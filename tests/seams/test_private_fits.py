@@ -272,6 +272,15 @@ def test_what_was_paid_for_is_there_whatever_becomes_of_the_model():
     assert model.guarantee_ == hs.Guarantee(epsilon=1.0)
 
 
+def test_no_setting_of_numpy_loses_what_was_paid_for():
+    """Coefficients of such ranges are too small for doubles, and become 0."""
+    features, y = np.linspace(-1e300, 1e300, 40)[:, None], np.linspace(-1e-300, 1e-300, 40)
+    ranges = {"bounds": (-1e300, 1e300), "labels": (-1e-300, 1e-300)}
+    with np.errstate(all="raise"):
+        model = PrivateEstimator(Ridge(), route="objective", **ranges).fit(features, y)
+    assert model.coef_.tolist() == [0.0]
+
+
 def test_certificates_say_what_became_of_missing_values():
     """It was the middle of the range, before the gate, which moves what is missing to an end."""
     public = visits(np.random.default_rng(1), 2000)

@@ -302,7 +302,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         self.certificate_: Certificate = found.certificate
         self.guarantee_: Guarantee = found.certificate.guarantee
         self.entry_: int | None = found.entry
-        self._keep(order, numbers, names)
+        with np.errstate(all="ignore"):
+            self._keep(order, numbers, names)
         return self
 
     def verify(

@@ -192,7 +192,8 @@ def release_objective(order: Order, table: Floats) -> Told:
     name = type(order.options.estimator).__name__
     examples = Examples(estimator=name, scheme=order.scheme, columns=order.names)
     found = _release(order, examples, rows, mechanism)
-    return found, restore(found.value, mechanism, order.scheme)
+    with np.errstate(all="ignore"):  # it is paid for, whatever the caller makes an error of
+        return found, restore(found.value, mechanism, order.scheme)
 
 
 def scale_for_objective(order: Order, mechanism: ObjectiveDraw, table: Floats) -> Floats:
