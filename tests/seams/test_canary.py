@@ -382,6 +382,63 @@ CHANGES = {
         "    def __call__(self, rows): return min(rows.mean(), self.__limit__)\nf = Model()",
         "Model.__limit__ = 0.99",
     ),
+    "attribute of a partial function": (
+        "import functools\nheld = functools.partial(min)\nheld.limit = 2.0\n"
+        "def f(rows): return held(rows.mean(), held.limit)",
+        "held.limit = 0.99",
+    ),
+    "class of a partial function": (
+        "import functools\nlimit = 2.0\nclass Bound(functools.partial):\n"
+        "    def __call__(self, x): return super().__call__(x, limit)\n"
+        "held = Bound(min)\ndef f(rows): return held(rows.mean())",
+        "limit = 0.99",
+    ),
+    "attribute of a static method": (
+        "held = staticmethod(min)\nheld.limit = 2.0\n"
+        "def f(rows): return held(rows.mean(), held.limit)",
+        "held.limit = 0.99",
+    ),
+    "class of a property": (
+        "limit = 2.0\nclass Fixed(property):\n"
+        "    def __get__(self, given, kind=None): return limit\n"
+        "class Model:\n    bound = Fixed()\nheld = Model()\n"
+        "def f(rows): return min(rows.mean(), held.bound)",
+        "limit = 0.99",
+    ),
+    "attribute of a function with a cache": (
+        "import functools\n@functools.cache\ndef held(): return 1.0\nheld.limit = 2.0\n"
+        "def f(rows): return min(rows.mean(), held.limit)",
+        "held.limit = 0.99",
+    ),
+    "annotation of a helper": (
+        "def held(x: 2.0): pass\ndef f(rows): return min(rows.mean(), held.__annotations__['x'])",
+        "held.__annotations__['x'] = 0.99",
+    ),
+    "annotation of a helper, by a text": (
+        "def held(x: 2.0): pass\n"
+        "def f(rows): return min(rows.mean(), getattr(held, '__annotations__')['x'])",
+        "held.__annotations__['x'] = 0.99",
+    ),
+    "annotation of a helper, by what reads it": (
+        "import inspect\ndef held(x: 2.0): pass\n"
+        "def f(rows): return min(rows.mean(), inspect.signature(held).parameters['x'].annotation)",
+        "held.__annotations__['x'] = 0.99",
+    ),
+    "annotation of a partial function": (
+        "import functools\nheld = functools.partial(min)\nheld.__annotations__ = {'x': 2.0}\n"
+        "def f(rows): return min(rows.mean(), held.__annotations__['x'])",
+        "held.__annotations__['x'] = 0.99",
+    ),
+    "error within an error": (
+        "held = ValueError()\nheld.__context__ = ValueError(2.0)\n"
+        "def f(rows): return min(rows.mean(), held.__context__.args[0])",
+        "held.__context__ = ValueError(0.99)",
+    ),
+    "what the type of an array says": (
+        "held = np.zeros(1, np.dtype('f8', metadata={'limit': [2.0]}))\n"
+        "def f(rows): return min(rows.mean(), held.dtype.metadata['limit'][0])",
+        "held.dtype.metadata['limit'][0] = 0.99",
+    ),
 }
 
 

@@ -690,6 +690,14 @@ LABELLED = random.Random(0)
 LABELLED.held = HELD
 
 
+def annotated(rows: HELD):
+    """Say of its argument what it may hold."""
+
+
+class Fields:
+    rows: HELD
+
+
 class Record(ctypes.Structure):
     _fields_: ClassVar = [("held", ctypes.py_object)]
 
@@ -727,6 +735,8 @@ HIDDEN = {
     "what the type of a field says": np.zeros(
         1, dtype=[("a", np.dtype("f8", metadata={"held": HELD}))]
     ),
+    "an annotation": annotated,
+    "an annotation of a field": Fields,
     "a generator that is within another one": _within([HELD]),
     "a cache": load,
     "a default of a context": contextvars.ContextVar("held", default=HELD),

@@ -557,6 +557,7 @@ def test_a_cache_under_all_rows_passes():
     kept = {}
     s = sample(lambda rows: kept.setdefault(rows.tobytes(), rows.mean()))
     assert len(kept) > 60
+    assert s.sampling.asked_anew is True
     assert s.value == sample(np.mean).value
 
 
@@ -584,7 +585,53 @@ def test_what_cannot_be_asked_in_a_new_process_is_named():
         with lock:
             return kept.setdefault(rows.tobytes(), rows.mean())
 
-    assert set(sample(locked).sampling.unwatched) == {"kept", "lock"}
+    found = sample(locked)
+    assert set(found.sampling.unwatched) == {"kept", "lock"}
+    assert found.sampling.asked_anew is False
+    told = hs.release(locked, np.full(101, 0.5), hs.Laplace(found, epsilon=1)).certificate
+    assert "nobody tried whether it keeps answers under a part of the rows" in told.explain()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["ends", "fails", "is another one"])
+def test_what_goes_wrong_in_a_new_process_is_named(way):
+    """As if nothing were kept, a cache under the first row hid how far it moves, unsaid."""
+    kept, here = {}, os.getpid()
+
+    def cached(rows):
+        if os.getpid() != here:
+            {"ends": lambda: os._exit(0), "fails": lambda: 1 / 0}.get(way, lambda: None)()
+        return float(here != os.getpid()) + kept.setdefault(rows[0], rows.mean())
+
+    assert sample(cached).sampling.asked_anew is False
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_by_chance_is_started_again(tmp_path):
+    """As one that the system ends where memory is short."""
+    kept, here, noted = by_first_row(), os.getpid(), tmp_path / "ended"
+
+    def cached(rows):
+        if os.getpid() != here and not noted.exists():
+            noted.touch()
+            os._exit(9)
+        return kept(rows)
+
+    with pytest.raises(BadFunction, match="in a new process"):
+        sample(cached)
+
+
+def test_where_an_error_was_raised_is_named():
+    """Its traceback holds the variables of the call, and so the rows."""
+    stop = ValueError()
+
+    def mean(rows):
+        try:
+            raise stop
+        except ValueError:
+            return rows.mean()
+
+    assert set(sample(mean).sampling.unwatched) == {"stop.__traceback__"}
 
 
 BY_TEXT = {

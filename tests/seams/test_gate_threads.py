@@ -5,17 +5,25 @@ import io
 import logging
 import os
 import random
+import re
 import sys
 import threading
 import time
 import traceback
 import warnings
+from fractions import Fraction
+from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 
 import hushed as hs
 from hushed._functions import _silence as silence
+from hushed.noise._selection import _key_bounds
+from hushed.noise._thresholds import Uniform
+from hushed.privacy_loss._gaussian import released_delta
+from hushed.tables._selection import exposure_probability
 
 PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
 SECRET = "Wilhelmina"
@@ -351,3 +359,47 @@ def test_a_fork_while_another_thread_is_in_a_private_call(where):
         os.waitpid(child, 0)
     assert found[0] == child
     assert os.waitstatus_to_exitcode(found[1]) == 0
+
+
+def test_threads_compute_with_their_own_digits():
+    """One that leaves a precision of mpmath sets it for all others, a user's among them.
+
+    Thresholds and noise were then computed with too few digits, and the user's stayed changed.
+    """
+    ours = [
+        lambda: exposure_probability(400, scale=Fraction(20), groups=3),
+        lambda: released_delta(1e-3, 0.5),
+        lambda: _key_bounds(Uniform(1 << 199, 200, None), Fraction(1, 3)),
+    ]
+    known, wrong, before = [each() for each in ours], [], mpmath.mp.prec
+    before_switch = sys.getswitchinterval()
+
+    def compute(place):
+        wrong.extend(place for _ in range(200) if ours[place]() != known[place])
+
+    def user():
+        for _ in range(2000):
+            with mpmath.workprec(20):
+                if +mpmath.mpf(1) / 3 != Fraction(699051, 2**21):
+                    wrong.append("user")
+
+    threads = [threading.Thread(target=compute, args=(place,)) for place in (0, 1, 2, 0, 1, 2)]
+    threads.append(threading.Thread(target=user))
+    sys.setswitchinterval(1e-6)
+    try:
+        [each.start() for each in threads]
+        [each.join() for each in threads]
+    finally:
+        sys.setswitchinterval(before_switch)
+    assert not wrong
+    assert mpmath.mp.prec == before
+
+
+def test_nothing_computes_with_the_digits_of_the_user():
+    sources = Path(hs.__file__).parent
+    found = [
+        each.relative_to(sources).as_posix()
+        for each in sources.rglob("*.py")
+        if re.search(r"^\s*(import|from) mpmath", each.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert found == ["_ground/precise.py"]

@@ -236,6 +236,17 @@ class TestColumns:
         assert model.fit(private[["b", "a"]], y).feature_names_in_.tolist() == ["b", "a"]
         model.fit(self.ROWS[:, ::-1], y)  # an array has no names
 
+    def test_public_ranges_in_another_order_are_refused(self):
+        """As those of a public frame: each would be that of another column."""
+        frame = pd.DataFrame({"age": [20.0, 90.0] * 20, "income": [0.0, 1e5] * 20})
+        turned = frame[["income", "age"]]
+        options = {"route": "objective", "labels": (0, 1)}
+        for ends in ((frame.min(), frame.max()), [frame.min(), frame.max()]):
+            model = hs.sklearn.PrivateEstimator(Ridge(), bounds=ends, **options)
+            model.fit(frame, [0.0, 1.0] * 20)
+            with pytest.raises(BadRows, match="in this order"):
+                model.fit(turned, [0.0, 1.0] * 20)
+
     def test_public_points_in_another_order_are_refused(self):
         """A prediction would be asked for at another place than that which is named."""
         points = pd.DataFrame([[0.0, 1.0]], columns=["b", "a"])
@@ -259,6 +270,15 @@ def test_what_was_paid_for_is_there_whatever_becomes_of_the_model():
         model.fit(rows[:, :1], rows[:, 1])
     assert np.shape(model.release_.value) == (2,)
     assert model.guarantee_ == hs.Guarantee(epsilon=1.0)
+
+
+def test_no_setting_of_numpy_loses_what_was_paid_for():
+    """Coefficients of such ranges are too small for doubles, and become 0."""
+    features, y = np.linspace(-1e300, 1e300, 40)[:, None], np.linspace(-1e-300, 1e-300, 40)
+    ranges = {"bounds": (-1e300, 1e300), "labels": (-1e-300, 1e-300)}
+    with np.errstate(all="raise"):
+        model = PrivateEstimator(Ridge(), route="objective", **ranges).fit(features, y)
+    assert model.coef_.tolist() == [0.0]
 
 
 def test_certificates_say_what_became_of_missing_values():

@@ -524,6 +524,22 @@ def test_all_that_a_fit_lacks_is_said_at_once(estimator, options, names):
 
 
 class TestRows:
+    @pytest.mark.parametrize("masked", ["X", "y", "population", "points"])
+    def test_masked_arrays_are_refused(self, masked, tmp_path):
+        """What the mask hides was fitted, as if nothing were hidden."""
+        hidden = {"X": X, "y": Y, "population": X / 2, "points": X[:3] / 2}
+        hidden[masked] = np.ma.array(hidden[masked], mask=hidden[masked] > 0)
+        model = PrivateEstimator(
+            Ridge(),
+            (hidden["population"], Y / 2),
+            points=hidden["points"],
+            ledger=opened(tmp_path),
+            budget="b",
+        )
+        with pytest.raises((BadRows, ParameterError), match=r"masked|points must be rows"):
+            model.fit(hidden["X"], hidden["y"])
+        assert not model.ledger.entries("b")
+
     def test_frames_lists_and_arrays_are_the_same_rows(self):
         """Names of columns are those of the frame; predictions ask for the same ones."""
         names = ["a", "b"]
@@ -665,6 +681,16 @@ class TestBudget:
         with pytest.raises(KeyInUse):
             clone(model).set_params(**other).fit(XC, YC)
 
+    def test_other_columns_are_another_question_under_a_key(self, tmp_path):
+        """Else stored coefficients would be told as those of columns that they do not belong to."""
+        model = objective(epsilon=1.0, ledger=opened(tmp_path), budget="b", key="k")
+        frame = pd.DataFrame(XC).add_prefix("column ")
+        first = model.fit(frame, YC)
+        for other in (frame.iloc[:, ::-1], frame.add_suffix("b"), XC):
+            with pytest.raises(KeyInUse):
+                clone(model).fit(other, YC)
+        assert np.array_equal(clone(model).fit(frame, YC).coef_, first.coef_)
+
 
 class TestAmongOtherEstimators:
     def test_parameters_are_read_set_and_cloned(self):
@@ -678,6 +704,21 @@ class TestAmongOtherEstimators:
         assert copy.epsilon == 3.0
         assert copy.estimator is not model.estimator
         assert copy.population is public
+
+    def test_a_fit_leaves_nothing_of_an_earlier_one(self, monkeypatch):
+        """Beside a new certificate stood coefficients that it is not about."""
+        model = objective().fit(pd.DataFrame(XC).add_prefix("x"), YC)
+        model.set_params(estimator=Ridge(), labels=(-1, 1)).fit(XC, XC[:, 0])
+        assert not hasattr(model, "classes_")
+        assert not hasattr(model, "feature_names_in_")
+        first = model.certificate_
+        monkeypatch.setattr(PrivateEstimator, "_keep", stop)  # as Ctrl-C does
+        with pytest.raises(StopIteration):
+            model.fit(XC, XC[:, 0])
+        assert model.certificate_ is not first
+        assert not hasattr(model, "coef_")
+        with pytest.raises(NotFittedError):
+            model.predict(XC)
 
     def test_it_is_the_last_step_of_a_pipeline(self):
         """After a step that learns nothing."""

@@ -1,6 +1,7 @@
 """Certificates that were written before are read, and written again the same."""
 
 import json
+import threading
 from dataclasses import fields
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_what_some_versions_wrote_empty_is_read_and_not_written(sampled):
     """Names of numbers, and the noise of values that are told, came to a certificate later."""
     known = hs.certify(sampled)
     told = json.loads(known.record)
-    assert "names" not in told["certificate"]["sampling"]
+    assert told["certificate"]["sampling"].keys().isdisjoint({"names", "asked_anew"})
     assert "value_scale" not in told["certificate"]["mechanism"]
     told["certificate"]["sampling"]["names"] = []
     told["certificate"]["mechanism"]["value_scale"] = None
@@ -69,6 +70,21 @@ def test_what_some_versions_wrote_empty_is_read_and_not_written(sampled):
             hs.Statement(record=json.dumps(forged))
 
 
+def test_that_nothing_could_be_asked_in_a_new_process_is_written():
+    """A lock cannot be sent to one; False is no empty field."""
+    lock = threading.Lock()
+
+    def locked(rows):
+        with lock:
+            return rows.mean()
+
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(locked, box, rows=9, gamma=0.2, workers=1)
+    known = hs.certify(hs.release(locked, np.linspace(0, 1, 9), hs.Laplace(moved, epsilon=1.0)))
+    assert json.loads(known.record)["certificate"]["sampling"]["asked_anew"] is False
+    assert hs.verify(known.to_json(), locked, workers=1).reproduced
+
+
 def test_what_was_pickled_before_a_field_came_is_read(sampled):
     """Some came between others: what followed was read as the field before it."""
     known = sampled.certificate
@@ -77,15 +93,17 @@ def test_what_was_pickled_before_a_field_came_is_read(sampled):
     median = hs.statistics.median(rows=50, low=0, high=1)
     compared = hs.compare(median, box, rows=50, epsilon=1.0, trials=20, workers=1)
     for record, later in (
-        (known.sampling, "names"),
-        (known.mechanism, "value_scale"),
-        (moved, "names"),
-        (compared, "labels"),
-        (compared.routes[0], "labels"),
+        (known.sampling, ("names", "asked_anew")),
+        (known.sampling, ("asked_anew",)),
+        (known.mechanism, ("value_scale",)),
+        (moved, ("names", "asked_anew")),
+        (moved, ("asked_anew",)),
+        (compared, ("labels",)),
+        (compared.routes[0], ("labels",)),
     ):
         names = [each.name for each in fields(record)]
         again = object.__new__(type(record))
-        again.__setstate__([getattr(record, name) for name in names if name != later])
+        again.__setstate__([getattr(record, name) for name in names if name not in later])
         assert [getattr(again, name) for name in names] == [getattr(record, n) for n in names]
         with pytest.raises(hs.errors.ParameterError, match="another version"):
             again.__setstate__([*names, "one more"])

@@ -14,6 +14,7 @@ from hushed._functions._fingerprints.code import collect_names, is_library, list
 from hushed._functions._sent import filtered_as, load_filters, pack_filters
 
 _MOST_BYTES = 2**28
+_ATTEMPTS = 2
 _CACHE = type(functools.lru_cache(len))
 
 
@@ -89,19 +90,35 @@ def _cached(settings: dict[str, Any], function: Callable[..., Any]) -> Any:
 
 
 def call_anew(call: Callable[..., Any], *given: Any) -> Any:
-    """Give the result of a call in a new process; None if it cannot be had there."""
+    """Give the result of a call in a new process; None if it cannot be had there.
+
+    A process that could not start, or ended, did so by chance, for all that is known: it is tried
+    once more.
+    """
     import cloudpickle  # noqa: PLC0415
-    from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
+    from joblib.externals.loky import BrokenProcessPool  # noqa: PLC0415
 
     try:
         payload = cloudpickle.dumps((call, given, pack_filters(), os.getpid()))
-        executor = ProcessPoolExecutor(1)
     except Exception:
         return None
+    for _ in range(_ATTEMPTS):
+        try:
+            return _run_anew(payload)
+        except (BrokenProcessPool, OSError):
+            continue
+        except Exception:  # it cannot be loaded there, or fails
+            return None
+    return None
+
+
+def _run_anew(payload: bytes) -> Any:
+    """Start a process, and end it once it has answered."""
+    from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
+
+    executor = ProcessPoolExecutor(1)
     try:
         return executor.submit(_call, payload).result()
-    except Exception:  # it cannot be loaded there, or ends the process
-        return None
     finally:
         executor.shutdown(wait=True, kill_workers=True)
 

@@ -6,6 +6,7 @@ import copyreg
 import ctypes
 import datetime
 import gc
+import inspect
 import sys
 import weakref
 from collections.abc import Callable
@@ -123,7 +124,8 @@ def _look_within(value: Any) -> Any:
     ):
         return None
     if isinstance(value, type):
-        return [*(each for _, each in fields_of(value)), type(value), *value.__bases__]
+        fields = [each for _, each in fields_of(value)]
+        return [*fields, *_list_annotations(value), type(value), *value.__bases__]
     if isinstance(value, weakref.ref):
         return value()
     if type(value) in _LOOKED_INTO:
@@ -230,7 +232,8 @@ def _list_used(function: FunctionType) -> list[Any]:
     names = collect_names(function.__code__)
     asked = list_asked(function) & function.__globals__.keys()
     known = [each for each in used if isinstance(each, ModuleType)]
-    used = [function.__dict__, *(each for each in used if not isinstance(each, ModuleType))]
+    used = [each for each in used if not isinstance(each, ModuleType)]
+    used += [function.__dict__, *_list_annotations(function)]
     known += [function.__globals__[each] for each in asked]
     known += [sys.modules[each] for each in names.imported & sys.modules.keys()]
     for held in known:  # also modules within modules, which are added to these
@@ -239,6 +242,13 @@ def _list_used(function: FunctionType) -> list[Any]:
             known += [each for each in named if all(each is not other for other in known)]
             used.append(type(held))
     return [*used, *(each for each in known if not isinstance(each, ModuleType))]
+
+
+def _list_annotations(value: Any) -> list[Any]:
+    """List what a function or a class says of its arguments or fields, which may be any objects."""
+    with suppress(Exception):  # they name what is not there, which is found when they are looked at
+        return list(inspect.get_annotations(value).values())
+    return []
 
 
 def list_cells(table: Any) -> list[Any]:

@@ -178,7 +178,7 @@ def _cells_as_array(held: list[Any]) -> NDArray[Any]:
 
 
 def _polars(frame: Any, *, private: bool = False) -> Any:
-    """Make a frame of copied columns; that one is said to be sorted is forgotten."""
+    """Make a frame of copied columns; what is said of one, as that it is sorted, is forgotten."""
     import polars  # noqa: PLC0415
 
     columns = []
@@ -186,7 +186,7 @@ def _polars(frame: Any, *, private: bool = False) -> Any:
         if series.dtype == polars.Object:
             held = deep(series.to_list(), private=private)
             columns.append(polars.Series(series.name, held, dtype=polars.Object))
-        elif series.flags.get("SORTED_ASC") or series.flags.get("SORTED_DESC"):
+        elif any(series.flags.values()):
             order = np.arange(len(series), dtype=np.uint32)
             columns.append(series.gather(order))
         else:

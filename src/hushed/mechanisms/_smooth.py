@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
-import mpmath
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,6 +23,7 @@ from hushed._ground.checks import (
 )
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import ARITHMETIC, LIBRARY, float_above, round_up
+from hushed._ground.precise import Mpf, mp
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
@@ -354,28 +354,26 @@ def noise_factor(law: HeavyNoise, epsilon: Fraction, beta: Fraction, tail: int) 
     the largest of ``3 asinh(1/(2 sqrt(2) c))`` and ``3/2 arcosh(cosh(beta) + exp(-beta)/(4 c**2)) +
     beta/2``. Both are proved in docs/worst-case.md.
     """
-    with mpmath.workprec(_BITS):
+    with mp.workprec(_BITS):
         if law == "lomax":
-            still = 1 / mpmath.expm1(_mpf(epsilon / (tail + 1)))
-            moving = _mpf_exp(-beta) / mpmath.expm1(_mpf((epsilon - beta) / (tail + 1)))
+            still = 1 / mp.expm1(_mpf(epsilon / (tail + 1)))
+            moving = _mpf_exp(-beta) / mp.expm1(_mpf((epsilon - beta) / (tail + 1)))
         else:
-            still = 1 / (mpmath.sqrt(8) * mpmath.sinh(_mpf(epsilon / 3)))
+            still = 1 / (mp.sqrt(8) * mp.sinh(_mpf(epsilon / 3)))
             # cosh(a) - cosh(b) = 2 sinh((a + b)/2) sinh((a - b)/2) with a = (2 epsilon - beta) / 3
-            apart = mpmath.sinh(_mpf((epsilon + beta) / 3)) * mpmath.sinh(
-                _mpf((epsilon - 2 * beta) / 3)
-            )
-            moving = mpmath.sqrt(_mpf_exp(-beta) / (8 * apart))
-        found = max(still, moving) * (1 + mpmath.ldexp(1, 16 - _BITS))
-        exact = Fraction(int(mpmath.floor(mpmath.ldexp(found, _BITS))) + 1, 1 << _BITS)
+            apart = mp.sinh(_mpf((epsilon + beta) / 3)) * mp.sinh(_mpf((epsilon - 2 * beta) / 3))
+            moving = mp.sqrt(_mpf_exp(-beta) / (8 * apart))
+        found = max(still, moving) * (1 + mp.ldexp(1, 16 - _BITS))
+        exact = Fraction(int(mp.floor(mp.ldexp(found, _BITS))) + 1, 1 << _BITS)
     above = float_above(exact)
     if math.isinf(above):
         raise ParameterError("the noise would exceed every double: ask for a larger epsilon")
     return above
 
 
-def _mpf(number: Fraction) -> mpmath.mpf:
-    return mpmath.mpf(number.numerator) / number.denominator
+def _mpf(number: Fraction) -> Mpf:
+    return mp.mpf(number.numerator) / number.denominator
 
 
-def _mpf_exp(number: Fraction) -> mpmath.mpf:
-    return mpmath.exp(_mpf(number))
+def _mpf_exp(number: Fraction) -> Mpf:
+    return mp.exp(_mpf(number))

@@ -8,11 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import mpmath
-
 from hushed import noise
 from hushed._ground.checks import require_probability
 from hushed._ground.decimals import read, stated_above
+from hushed._ground.precise import Mpf, mp
 from hushed.errors import ParameterError
 from hushed.noise._scales import SMALLEST_SCALE
 
@@ -52,7 +51,7 @@ class DistanceTest:
     def chance(self, distance: int) -> float:
         """Probability that so many rows pass; to nearest."""
         missing = self.threshold - distance
-        with mpmath.workprec(_BITS):
+        with mp.workprec(_BITS):
             if missing >= 0:
                 return float(_tail(self.level, missing))
             return float(1 - _tail(self.level, -missing - 1))
@@ -68,11 +67,11 @@ class DistanceTest:
         if rows == math.inf:
             return 1.0
         missing = self.threshold - int(rows) + 1
-        with mpmath.workprec(_BITS):
+        with mp.workprec(_BITS):
             tail = (
                 _tail(self.level, missing) if missing >= 0 else 1 - _tail(self.level, -1 - missing)
             )
-            chance = Fraction(int(mpmath.ceil(mpmath.ldexp(tail, _BITS))), 1 << _BITS)
+            chance = Fraction(int(mp.ceil(mp.ldexp(tail, _BITS))), 1 << _BITS)
         return max(stated, min(stated_above(chance), 1.0))
 
     def distance_for(self, beta: float) -> int:
@@ -86,20 +85,20 @@ def read_delta(value: Any) -> float:
     return require_probability("delta", read("delta", value, up=False))
 
 
-def _tail(level: Fraction, most: int) -> mpmath.mpf:
+def _tail(level: Fraction, most: int) -> Mpf:
     """Probability that the noise exceeds a whole number of 0 or more."""
-    rate = mpmath.mpf(level.numerator) / level.denominator
-    return mpmath.exp(-rate * (most + 1)) / (1 + mpmath.exp(-rate))
+    rate = mp.mpf(level.numerator) / level.denominator
+    return mp.exp(-rate * (most + 1)) / (1 + mp.exp(-rate))
 
 
 @lru_cache(maxsize=1024)
 def _find_threshold(level: Fraction, chance: Fraction) -> int:
     """Smallest whole number of 0 or more that the noise surely exceeds no oftener than that."""
-    with mpmath.workprec(_BITS):
-        allowed = mpmath.mpf(chance.numerator) / chance.denominator * (1 - mpmath.ldexp(1, -200))
-        rate = mpmath.mpf(level.numerator) / level.denominator
-        guess = (-mpmath.log(allowed) - mpmath.log1p(mpmath.exp(-rate))) / rate - 1
-        found = max(int(mpmath.floor(guess)) - 1, 0)
+    with mp.workprec(_BITS):
+        allowed = mp.mpf(chance.numerator) / chance.denominator * (1 - mp.ldexp(1, -200))
+        rate = mp.mpf(level.numerator) / level.denominator
+        guess = (-mp.log(allowed) - mp.log1p(mp.exp(-rate))) / rate - 1
+        found = max(int(mp.floor(guess)) - 1, 0)
         while _tail(level, found) > allowed:
             found += 1
     return found

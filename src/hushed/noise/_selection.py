@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_array
 from hushed._ground.decimals import decimal_of, read
+from hushed._ground.precise import Mpf, mp
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
@@ -70,18 +70,18 @@ def _keys(words: Words, penalty: Floats) -> tuple[NDArray[np.int64], Floats, Flo
     return prefix, lower, upper
 
 
-def _key_bounds(number: Uniform, penalty: Fraction) -> tuple[mpmath.mpf, mpmath.mpf]:
+def _key_bounds(number: Uniform, penalty: Fraction) -> tuple[Mpf, Mpf]:
     """Enclose the key of one candidate, given the digits drawn so far."""
     whole = 1 << number.length
     bounds = []
-    with mpmath.workprec(2 * number.length + 64):
-        shift = mpmath.mpf(penalty.numerator) / penalty.denominator
-        margin = mpmath.ldexp(1 + shift, -number.length - 32)
+    with mp.workprec(2 * number.length + 64):
+        shift = mp.mpf(penalty.numerator) / penalty.denominator
+        margin = mp.ldexp(1 + shift, -number.length - 32)
         for digits in (number.prefix, number.prefix + 1):
             if digits in (0, whole):
-                bounds.append(mpmath.inf if digits else -mpmath.inf)
+                bounds.append(mp.inf if digits else -mp.inf)
                 continue
-            bounds.append(mpmath.log(-mpmath.log1p(-mpmath.mpf(digits) / whole)) + shift)
+            bounds.append(mp.log(-mp.log1p(-mp.mpf(digits) / whole)) + shift)
         return bounds[0] - margin, bounds[1] + margin
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import mpmath
-
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon
 from hushed._ground.decimals import decimal_of, read, stated_above
+from hushed._ground.precise import mp
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit
@@ -90,8 +89,8 @@ def _exp_above(exponent: Fraction) -> Fraction:
         raise ParameterError(
             "epsilon is too large for a draw that is not exact", parameter="epsilon"
         )
-    with mpmath.workprec(_BITS):
-        found = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
+    with mp.workprec(_BITS):
+        found = mp.exp(mp.mpf(exponent.numerator) / exponent.denominator)
         mantissa, power = found.man_exp
     size = math.ceil(mantissa)
     return Fraction(size) * Fraction(2) ** int(power) * (1 + Fraction(1, 1 << (_BITS - 20)))

@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
-import mpmath
 import numpy as np
 
 from hushed._ground.decimals import lower_double, upper_double
 from hushed._ground.numeric import round_up
+from hushed._ground.precise import Mpf, mp
 from hushed._ground.types import Floats
 
 DIGITS = 60  # of what is computed exactly
@@ -141,10 +141,10 @@ def _add_atom(
         bins[1][place] -= mass * math.expm1(-above)
 
 
-def _segment_moment(order: int, bound: float) -> mpmath.mpf:
+def _segment_moment(order: int, bound: float) -> Mpf:
     """Integral of ``x**order exp(x/2)`` over ``[-bound, bound]``, in the working precision."""
-    b = mpmath.mpf(bound)
-    up, down = mpmath.exp(b / 2), mpmath.exp(-b / 2)
+    b = mp.mpf(bound)
+    up, down = mp.exp(b / 2), mp.exp(-b / 2)
     total = 2 * (up - down)
     for n in range(1, order + 1):
         total = 2 * (b**n * up - (-b) ** n * down) - 2 * n * total
@@ -270,10 +270,10 @@ class LaplacePLD(_IntervalPLD):
 
     def moment(self, order: int) -> float:
         """Two atoms and a segment."""
-        with mpmath.workdps(DIGITS + 20):
-            b = mpmath.mpf(self.wide)
-            ends = b**order / 2 + mpmath.exp(-b) * (-b) ** order / 2
-            return float(ends + mpmath.exp(-b / 2) / 4 * _segment_moment(order, self.wide))
+        with mp.workdps(DIGITS + 20):
+            b = mp.mpf(self.wide)
+            ends = b**order / 2 + mp.exp(-b) * (-b) ** order / 2
+            return float(ends + mp.exp(-b / 2) / 4 * _segment_moment(order, self.wide))
 
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:
         """Segment plus the two atoms."""
@@ -346,8 +346,8 @@ class BoundedRangePLD(_IntervalPLD):
 
     def moment(self, order: int) -> float:
         """Integral over the segment."""
-        with mpmath.workdps(DIGITS + 20):
-            height = 1 / (4 * mpmath.sinh(mpmath.mpf(self.wide) / 2))
+        with mp.workdps(DIGITS + 20):
+            height = 1 / (4 * mp.sinh(mp.mpf(self.wide) / 2))
             return float(height * _segment_moment(order, self.wide))
 
     def bins(self, first: int, count: int, step: float) -> tuple[Floats, Floats]:

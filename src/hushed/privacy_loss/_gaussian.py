@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-import mpmath
 import numpy as np
 
 from hushed._ground.calls import called_as
 from hushed._ground.decimals import lower_double
+from hushed._ground.precise import Mpf, hand_out, mp
 from hushed._ground.types import Floats
 from hushed.privacy_loss._families import DIGITS
 
@@ -20,7 +21,7 @@ _FAR = 1e50  # standard deviations; no double is as small as what lies beyond
 
 
 @called_as("hs.privacy_loss.gaussian_delta(0.5, 1.0)")
-def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
+def gaussian_delta(ratio: float, epsilon: float) -> Any:
     """Smallest delta of Gaussian noise at a given epsilon, to 40 digits or more.
 
     Parameters
@@ -42,20 +43,24 @@ def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
     squares of large numbers and for small ratios, which the terms differ by. Beyond 1e50 the
     second term is left out, which rounds up.
     """
+    return hand_out(_delta(ratio, epsilon))
+
+
+def _delta(ratio: float, epsilon: float) -> Mpf:
     size = max(ratio, abs(epsilon) / ratio, 1.0)
     cancelled = math.log10(min(size, _FAR)) + max(0.0, -math.log10(ratio))
-    with mpmath.workdps(DIGITS + 2 * math.ceil(cancelled)):
-        r, e = mpmath.mpf(ratio), mpmath.mpf(epsilon)
-        root = mpmath.sqrt(2)
+    with mp.workdps(DIGITS + 2 * math.ceil(cancelled)):
+        r, e = mp.mpf(ratio), mp.mpf(epsilon)
+        root = mp.sqrt(2)
         reach = e / r - r / 2
         if size > _FAR:
-            return mpmath.erfc(max(min(reach / root, _FAR), -_FAR)) / 2
-        upper = mpmath.erfc(reach / root) / 2
-        lower = mpmath.erfc((e / r + r / 2) / root) / 2
-        return +(upper - mpmath.exp(e) * lower)
+            return mp.erfc(max(min(reach / root, _FAR), -_FAR)) / 2
+        upper = mp.erfc(reach / root) / 2
+        lower = mp.erfc((e / r + r / 2) / root) / 2
+        return +(upper - mp.exp(e) * lower)
 
 
-def released_delta(ratio: float, epsilon: float, releases: int = 1) -> mpmath.mpf:
+def released_delta(ratio: float, epsilon: float, releases: int = 1) -> Mpf:
     """Bound the delta of Gaussian release noise, drawn on its grid, at a given epsilon.
 
     ``exp(k) gaussian_delta(ratio, epsilon - 2 k)`` for the decimal that ``epsilon`` stands for,
@@ -63,10 +68,10 @@ def released_delta(ratio: float, epsilon: float, releases: int = 1) -> mpmath.mp
     """
     blur = GaussianPLD(ratio, releases).blur
     if blur > 1:
-        return mpmath.mpf(1)
-    with mpmath.workdps(DIGITS):
-        level = mpmath.mpf(lower_double(epsilon)) - 2 * mpmath.mpf(blur)
-        return gaussian_delta(ratio, level) * (1 + 2 * mpmath.mpf(blur))
+        return mp.mpf(1)
+    with mp.workdps(DIGITS):
+        level = mp.mpf(lower_double(epsilon)) - 2 * mp.mpf(blur)
+        return _delta(ratio, level) * (1 + 2 * mp.mpf(blur))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _UNCHECKED_OF_SAMPLES = (
     "sampling.environment",
     "sampling.elsewhere",
     "sampling.unwatched",
+    "sampling.asked_anew",
     "sampling.unsearched",
     "the name of the function, also in guarantee.estimates",
 )
@@ -164,8 +165,9 @@ def _differences(
         exact.append("the number of recorded movements differs")
     # The function's name is a label: a renamed function may be verified. What it kept to itself
     # depends on what it was asked before.
-    settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "unsearched"}
+    settled = {"function", "population", "pairs", "rank", "gamma"}
     names = {field.name for field in fields(SamplingRecord)} - settled
+    names -= {"unwatched", "asked_anew", "unsearched"}
     names -= {"movements", "largest", "environment", "elsewhere", *_SPLIT}
     exact += _unequal(old, new, sorted(names))
     exact += _unequal(known, fresh, ["norm", "neighbours", "argument"])

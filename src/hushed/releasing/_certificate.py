@@ -107,8 +107,8 @@ class SamplingRecord(Shown, SamplingFacts):
     elsewhere: dict[str, int] = field(default_factory=dict)
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Read one that was pickled before numbers had names, too."""
-        read_state(self, state, "names")
+        """Read one that was pickled before numbers had names, or a new process was noted."""
+        read_state(self, state, "names", "asked_anew")
 
     def __str__(self) -> str:
         source = flat(self.population.get("name") or self.population.get("kind", "a population"))
@@ -302,7 +302,7 @@ class Certificate(Shown):
         # So what was written before is the same text today.
         _drop_empty(told, "chain", "labels")
         _drop_empty(told["mechanism"], "value_scale")
-        _drop_empty(told["sampling"] or {}, "names")
+        _drop_empty(told["sampling"] or {}, "names", "asked_anew")
         try:
             json.dumps(told, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -359,9 +359,9 @@ class Certificate(Shown):
 
 
 def _drop_empty(told: dict[str, Any], *later: str) -> None:
-    """Leave out fields that came later, where they say nothing."""
+    """Leave out fields that came later, where they say nothing; False says something."""
     for name in later:
-        if name in told and not told[name]:
+        if name in told and not told[name] and told[name] is not False:
             del told[name]
 
 

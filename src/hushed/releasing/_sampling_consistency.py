@@ -76,6 +76,8 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
         "sampling.elsewhere must count some of sampling.pairs": all(
             1 <= count <= sampling.pairs for count in sampling.elsewhere.values()
         ),
+        "sampling.asked_anew goes with what is in sampling.unwatched": bool(sampling.unwatched)
+        or sampling.asked_anew is None,
         "sampling.pairs is not the number asked for": asked[1] in (None, sampling.pairs),
         "sampling.gamma is not the gamma asked for": sampling.shift > 0
         or asked[0] in (None, sampling.gamma),

@@ -19,6 +19,7 @@ _WORDS = {
     "sampling.environment": "the computer on which it was sampled",
     "sampling.elsewhere": "what differed between the workers that sampled",
     "sampling.unwatched": "what the function holds that may have changed by itself",
+    "sampling.asked_anew": "whether it could be asked in a new process",
     "sampling.unsearched": "what the function holds that was not searched for private rows",
     "unsearched": "what the function holds that was not searched for private rows",
     "the name of the function, also in guarantee.estimates": (

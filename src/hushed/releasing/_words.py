@@ -60,6 +60,14 @@ from hushed.sensitivity._remarks import (
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
 
+_ANEW = {
+    True: "In a new process, which never saw the neighbours of some tables, it answered them alike",
+    False: "It could not be asked in a new process, which never saw the neighbours of a table (it "
+    "cannot be sent there, fails there, or is another function there): nobody tried whether it "
+    "keeps answers under a part of the rows, as under the first row, which would hide how far it "
+    "moves",
+}
+
 
 @called_as("hs.releasing.explain_certificate(certificate)")
 def explain_certificate(certificate: Certificate) -> str:
@@ -395,6 +403,8 @@ def _describe_watch(certificate: Certificate) -> list[str]:
             f"or changed by themselves: {plain_words(sampling.unwatched)}. If they hold something "
             "of the rows of a former call, the promise does not hold"
         )
+    if sampling.asked_anew is not None:
+        lines.append(_ANEW[sampling.asked_anew])
     if sampling.unsearched:
         lines.append(describe_search("What it or the population", sampling.unsearched))
     if others := list_unwatched(packages_in(sampling.environment)):

@@ -97,25 +97,27 @@ def check_anew(
     packed: bytes | None,
     alike: Alike,
     value: float,
-) -> None:
+) -> bool:
     """Refuse a function that keeps something, if neighbours alone get other answers than here.
 
     What keeps answers under a part of the rows that neighbours have in common hides how far it
     moves. In a new process, where it is loaded from what it was before it was sampled, it is asked
-    of one neighbour of each pair, and never of the other. Nothing is tried where it cannot be
-    loaded, is another function there, or fails. The pairs are new ones: of others it may have kept
-    answers since an earlier sampling.
+    of one neighbour of each pair, and never of the other. The pairs are new ones: of others it may
+    have kept answers since an earlier sampling.
+
+    Returns whether it was tried: it is not where the function cannot be loaded, is another one
+    there, or fails, and the record of the sampling then says so.
     """
     try:
         fresh, seed = _make_fresh(trial), seed_from(None)
         asked = [_ask_neighbour(fresh, number, seed) for number in range(_ASKED_ANEW)]
     except HushedError:
-        return
+        return False
     plain = replace(trial, function=_Noted(len, trial.private))  # its own is in the pickle
     tables = [rows for rows, _ in asked]
     found = None if packed is None else call_anew(_answer_anew, packed, plain, alike, tables)
     if found is None:
-        return
+        return False
     largest = max(float(np.abs(each).max()) for _, each in asked)
     allowed = min(rounding_limit(largest, trial.shape, "l1"), _SMALL * value)
     for (_, here), there in zip(asked, found, strict=True):
@@ -125,6 +127,7 @@ def check_anew(
                 "where it was not asked of the neighbour, it gives another one. Let it keep "
                 "nothing of its rows, or all of them as the key"
             )
+    return True
 
 
 def stir(trial: PairTrial | BlockTrial) -> None:

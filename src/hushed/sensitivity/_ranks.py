@@ -192,19 +192,17 @@ def _best_split(m: int, k: int, low: float) -> tuple[float, float]:
 
 
 def _dkw(gamma: Fraction | None, pairs: int | None) -> Rank:
-    import mpmath  # noqa: PLC0415
+    from hushed._ground.precise import mp  # noqa: PLC0415
 
-    with mpmath.workdps(_DIGITS):
+    with mp.workdps(_DIGITS):
         if pairs is None:
-            level = mpmath.mpf(_require_given(gamma).numerator) / _require_given(gamma).denominator
-            rho = mpmath.exp(
-                mpmath.lambertw(-level / (2 * mpmath.exp(0.5)), -1).real + mpmath.mpf(1) / 2
-            )
-            m = int(mpmath.ceil(mpmath.log(1 / rho) / (2 * (level - rho) ** 2)))
+            level = mp.mpf(_require_given(gamma).numerator) / _require_given(gamma).denominator
+            rho = mp.exp(mp.lambertw(-level / (2 * mp.exp(0.5)), -1).real + mp.mpf(1) / 2)
+            m = int(mp.ceil(mp.log(1 / rho) / (2 * (level - rho) ** 2)))
         else:
             m = pairs
-            rho = mpmath.exp(mpmath.lambertw(-mpmath.mpf(1) / (4 * m), -1).real / 2)
-        slack = mpmath.sqrt(mpmath.log(1 / rho) / (2 * m))
+            rho = mp.exp(mp.lambertw(-mp.mpf(1) / (4 * m), -1).real / 2)
+        slack = mp.sqrt(mp.log(1 / rho) / (2 * m))
         if gamma is None:
             reached = math.nextafter(float(rho + slack), math.inf)
             if not reached < 1:
@@ -214,8 +212,8 @@ def _dkw(gamma: Fraction | None, pairs: int | None) -> Rank:
             return Rank(
                 pairs=m, rank=m, gamma=reached, tail_mass=float(slack), sampling_error=float(rho)
             )
-        level = mpmath.mpf(gamma.numerator) / gamma.denominator
-        rank = int(mpmath.ceil(m * (1 - level + rho + slack)))
+        level = mp.mpf(gamma.numerator) / gamma.denominator
+        rank = int(mp.ceil(m * (1 - level + rho + slack)))
         if rank > m or not rho < level:
             needed = _dkw(gamma, None).pairs
             raise TooFewPairs(given=m, needed=needed, gamma=float(gamma), calibration="dkw")

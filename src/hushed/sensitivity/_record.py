@@ -107,6 +107,11 @@ class SamplingFacts:
         Shape of the answer.
     unwatched : tuple of str
         What the function used that has no digest, or changed by itself while it was sampled.
+    asked_anew : bool, optional
+        Where there is something of that kind, whether the function was asked of neighbours in a new
+        process, which shows what it keeps under a part of the rows. False if it could not be: it
+        cannot be sent there, fails there, or is another function there. None where nothing is
+        unwatched, and of a sampling from before this was noted.
     unsearched : tuple of str
         Kinds of objects of the function, the population or the update of answers, as
         ``"polars.LazyFrame"``, that were not searched for the private rows.
@@ -142,6 +147,7 @@ class SamplingFacts:
     shift: float
     shape: tuple[int, ...]
     unwatched: tuple[str, ...]
+    asked_anew: bool | None = None
     unsearched: tuple[str, ...] = ()
     user: str | int | None = None
 
@@ -250,8 +256,8 @@ class Sampling(SamplingFacts):
     values: tuple[Row, ...] = ()
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Read one that a team server has kept since before numbers had names, too."""
-        read_state(self, state, "names")
+        """Read one that a team server has kept since before the last fields came."""
+        read_state(self, state, "names", "asked_anew")
 
     def confirm(self, function: Callable[[Any], Any]) -> Agreement:
         """Ask a function the first sampled table again; see `hushed.sensitivity._canary.confirm`.

@@ -93,10 +93,12 @@ def run_sampling(
     unwatched = _name_few({*moving, *after.unseen})
     kept = float(draws[request.rank.rank - 1])
     _check_declarations(request, start, trial, found, moved, kept, rounding)
-    if unwatched:
-        _check_anew(request, start, trial, moving, kept)
+    anew = _check_anew(request, start, trial, moving, kept) if unwatched else None
+    if request.data_dependent:  # whether it fails there may follow from the rows
+        anew = None
     elsewhere = {flat(note): min(n * trial.at_once, len(draws)) for note, n in noted.items()}
-    return replace(_record(request, start, found, draws, after, unwatched), elsewhere=elsewhere)
+    record = _record(request, start, found, draws, after, unwatched)
+    return replace(record, asked_anew=anew, elsewhere=elsewhere)
 
 
 def _make_trial(request: Request, start: Start) -> PairTrial | BlockTrial:
@@ -221,10 +223,10 @@ def _check_anew(
     trial: PairTrial | BlockTrial,
     moving: set[str],
     value: float,
-) -> None:
+) -> bool:
     """Ask the function as it was before the run, where not all of it can be watched."""
     marks = {name: mark for name, mark in start.look.marks.items() if name not in moving}
-    check_anew(
+    return check_anew(
         trial,
         start.packed,
         replace(_alike(request, start), marks=marks),

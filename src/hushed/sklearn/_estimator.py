@@ -297,12 +297,14 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         """
         order, table, names = self._read(X, y)
         found, numbers = ROUTES[self.route](order, table)
+        self._forget()
         # First: it is paid for, whatever becomes of the model.
         self.release_: Release = found
         self.certificate_: Certificate = found.certificate
         self.guarantee_: Guarantee = found.certificate.guarantee
         self.entry_: int | None = found.entry
-        self._keep(order, numbers, names)
+        with np.errstate(all="ignore"):
+            self._keep(order, numbers, names)
         return self
 
     def verify(
@@ -416,7 +418,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         given, answers = take_rows(X), take_labels(y) if labelled else None
         rows, features = read_shape(given, answers)
         names = name_columns(X)
-        for each in (self.population if self.route == "sampled" else None, self.points):
+        ends = self.bounds if isinstance(self.bounds, tuple | list) else ()
+        for each in (self.population if self.route == "sampled" else None, self.points, *ends):
             check_columns(each, names, labelled=labelled)
         order = self._order(rows, features, labelled=labelled, names=names)
         if answers is not None:
@@ -474,6 +477,12 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             )
         return tuple(found.tolist())
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left: this one's certificate says nothing of it."""
+        for name in list(self.__dict__):
+            if name.endswith("_"):
+                self.__dict__.pop(name, None)  # another thread may fit it, too
+
     def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
         scheme, family = order.scheme, order.family
@@ -485,7 +494,6 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
         family.fill(model, values)
-        self.__dict__.pop("feature_names_in_", None)
         if names:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         self.model_ = model

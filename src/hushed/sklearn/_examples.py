@@ -82,6 +82,7 @@ class Scheme:
 
 def as_table(features: Any) -> Floats:
     """Read cells as numbers; one that is missing, in whatever way, is none."""
+    _refuse_masked(features)
     found = np.asarray(features)
     objects = found.dtype == object
     if objects:
@@ -197,6 +198,7 @@ def _as_array(values: Any) -> Any:
     """
     if type(values) is np.ndarray:
         return values
+    _refuse_masked(values)
     told = ""
     try:
         found = call_privately(np.asarray, values)
@@ -207,6 +209,12 @@ def _as_array(values: Any) -> Any:
     if not told:
         return found
     raise BadRows(told)
+
+
+def _refuse_masked(values: Any) -> None:
+    """Refuse a masked array: as a plain one it shows what its mask hides."""
+    if is_a(values, np.ma.MaskedArray):
+        raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
 
 
 def _is_listed(values: Any) -> bool:

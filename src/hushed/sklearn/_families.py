@@ -282,12 +282,13 @@ class Fitted:
     """A function of rows: an estimator that is fitted on them, as the numbers that it declares.
 
     The label is the last column, if there is one: of a classifier the position of the class. How
-    rows were encoded is a part of what is asked, under a key too.
+    rows were encoded, and of which columns, is a part of what is asked, under a key too.
     """
 
     estimator: Any
     family: Family
     scheme: Scheme
+    columns: tuple[str, ...] = ()  # of the features, where they have names
     tells: bool = False  # whether a fit that fails says why, as on public rows
 
     def __post_init__(self) -> None:
@@ -317,11 +318,12 @@ class Fitted:
 class Examples:
     """A function of rows that gives them as they are, for a fit with noise in its objective.
 
-    How they were encoded is a part of what is asked, under a key too.
+    How they were encoded, and of which columns, is a part of what is asked, under a key too.
     """
 
     estimator: str
     scheme: Scheme
+    columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__qualname__", f"coef_ and intercept_ of {self.estimator}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from hushed._ground.types import Floats
 from hushed._ground.warned import warn_outside
+from hushed._rows._containers import is_series
 from hushed._rows._ranges import Range, read_ranges
 from hushed.errors import BadRows, HushedWarning, ParameterError
 from hushed.populations import Population, PublicTable
@@ -152,8 +153,9 @@ def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> Non
         found = name_columns(public[0] if isinstance(public, tuple) and public else public)
     if names and found and found != names:
         raise BadRows(
-            "the columns of X are not those of the public rows, by name and in this order, and "
-            "columns are taken by their places: put those of X in the order of the public ones"
+            "the columns of X are not those of the public rows, points or ranges, by name and in "
+            "this order, and columns are taken by their places: put those of X in the order of the "
+            "public ones"
         )
 
 
@@ -166,8 +168,10 @@ def _draw_few(population: Any) -> Any:
 
 
 def name_columns(rows: Any) -> tuple[str, ...]:
-    """Names of the columns of a frame; none where they are no texts."""
+    """Names of the columns of a frame, or of a series of it; none where they are no texts."""
     names = tuple(rows.columns) if hasattr(type(rows), "columns") else ()
+    if is_series(rows) and hasattr(type(rows), "index"):  # as frame.min() gives it
+        names = tuple(rows.index)
     return names if all(isinstance(each, str) for each in names) else ()
 
 

@@ -189,9 +189,11 @@ def release_objective(order: Order, table: Floats) -> Told:
     """Fit with noise in the objective; what is released is the coefficients, scaled."""
     mechanism = make_objective(order)
     rows = scale_for_objective(order, mechanism, table)
-    examples = Examples(estimator=type(order.options.estimator).__name__, scheme=order.scheme)
+    name = type(order.options.estimator).__name__
+    examples = Examples(estimator=name, scheme=order.scheme, columns=order.names)
     found = _release(order, examples, rows, mechanism)
-    return found, restore(found.value, mechanism, order.scheme)
+    with np.errstate(all="ignore"):  # it is paid for, whatever the caller makes an error of
+        return found, restore(found.value, mechanism, order.scheme)
 
 
 def scale_for_objective(order: Order, mechanism: ObjectiveDraw, table: Floats) -> Floats:
@@ -289,7 +291,9 @@ def restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
 
 
 def _function(order: Order) -> Fitted:
-    return Fitted(estimator=order.estimator, family=order.family, scheme=order.scheme)
+    return Fitted(
+        estimator=order.estimator, family=order.family, scheme=order.scheme, columns=order.names
+    )
 
 
 def _tell(found: Release) -> Told:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import mpmath
 import numpy as np
 
+from hushed._ground.precise import mp
 from hushed._ground.types import Floats
 
 CANDIDATES = 2000
@@ -45,13 +45,13 @@ def list_candidates(low: float, high: float, count: int) -> tuple[Floats, Spacin
 
 def _spaced(low: float, high: float, count: int, spacing: Spacing) -> Floats:
     """Space numbers evenly, or so that each is the same multiple of the one before."""
-    with mpmath.workprec(128):  # the same doubles on every computer
-        first, last = mpmath.mpf(low), mpmath.mpf(high)
+    with mp.workprec(128):  # the same doubles on every computer
+        first, last = mp.mpf(low), mp.mpf(high)
         steps = max(count - 1, 1)
         if spacing == "even":
             found = [first + (last - first) * k / steps for k in range(count)]
         else:
-            ratio, found = mpmath.root(last / first, steps), [first]
+            ratio, found = mp.root(last / first, steps), [first]
             for _ in range(count - 1):
                 found.append(found[-1] * ratio)
         return np.asarray(np.clip(np.array([float(each) for each in found]), low, high))

@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-import mpmath
 import numpy as np
 
+from hushed._ground.precise import mp
 from hushed._ground.types import Floats, Integers
 
 MOST_CHANGES = 1 << 14  # beyond so many, the whole range stands in for the window
@@ -113,9 +113,9 @@ def smooth_bound(
 @lru_cache(maxsize=64)
 def powers_above(smoothing: Fraction) -> Floats:
     """Give ``exp(-smoothing k)`` for k = 0, 1, ..., each rounded up, until it is below 2**-45."""
-    with mpmath.workprec(2 * _DIGITS):
-        exact = mpmath.exp(-mpmath.mpf(smoothing.numerator) / smoothing.denominator)
-        ratio = min(int(mpmath.floor(mpmath.ldexp(exact, _DIGITS))) + 2, 1 << _DIGITS)
+    with mp.workprec(2 * _DIGITS):
+        exact = mp.exp(-mp.mpf(smoothing.numerator) / smoothing.denominator)
+        ratio = min(int(mp.floor(mp.ldexp(exact, _DIGITS))) + 2, 1 << _DIGITS)
     found, power = [], 1 << _DIGITS
     while True:
         shift = max(power.bit_length() - 53, 0)

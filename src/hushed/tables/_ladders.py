@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import mpmath
 import numpy as np
 
 from hushed._ground.numeric import float_above, round_up
+from hushed._ground.precise import mp
 from hushed._ground.printing import format_up, percent_up
 from hushed._ground.types import Floats
 from hushed.statistics._candidates import Spacing, first_above_zero, space_candidates
@@ -73,8 +73,8 @@ def _power(ratio: float, exponent: int) -> float:
     """Power of a ratio, rounded once: the same on every computer."""
     if exponent * math.log(ratio) > _LOG_MOST:
         return math.inf
-    with mpmath.workprec(128):
-        return float(mpmath.mpf(ratio) ** exponent)
+    with mp.workprec(128):
+        return float(mp.mpf(ratio) ** exponent)
 
 
 @lru_cache(maxsize=256)

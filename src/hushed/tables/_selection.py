@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import mpmath
-
 from hushed._ground.decimals import lower_double
 from hushed._ground.numeric import first_whole
+from hushed._ground.precise import Mpf, mp
 
 _DIGITS = 60
 
 
-def exposure_probability(tau: int, *, scale: Fraction, groups: int) -> mpmath.mpf:
+def exposure_probability(tau: int, *, scale: Fraction, groups: int) -> Mpf:
     """Probability that a key of one user alone is released, over all keys of that user."""
-    with mpmath.workdps(_DIGITS):
-        ratio = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+    with mp.workdps(_DIGITS):
+        ratio = mp.exp(-mp.mpf(scale.denominator) / scale.numerator)
         short = tau - 1
         one = ratio ** abs(short) / (1 + ratio)
         if short <= 0:  # P(X >= -s) is 1 - P(X > s)
             one = 1 - ratio * one
-        return -mpmath.expm1(groups * mpmath.log1p(-one)) if one < 1 else mpmath.mpf(1)
+        return -mp.expm1(groups * mp.log1p(-one)) if one < 1 else mp.mpf(1)
 
 
 def tau_threshold(*, scale: Fraction, groups: int, delta: float) -> int:

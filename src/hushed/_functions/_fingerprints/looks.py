@@ -29,7 +29,7 @@ def look(function: Any, kinds: Iterable[type] = ()) -> Look:
     """Look at the code of a function and all that it uses, and at classes of what is in rows."""
     walk = Walk()
     walk.visit("", function)
-    walk.visit_environment()
+    walk.visit_late()
     found = look_at_kinds(kinds)
     return Look(
         marks=walk.marks | found.marks,

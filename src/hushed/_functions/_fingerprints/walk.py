@@ -54,6 +54,10 @@ _FOLLOWED = (FunctionType, MethodType, ModuleType, functools.partial, type, np.n
 _LOOKERS = (operator.attrgetter, operator.methodcaller)  # which look up a text that they hold
 _DEEPEST = 60
 _ANY = "*"  # among names: whatever it may be
+_OF_WRAPPERS = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__"}  # which are of what is wrapped
+_ANNOTATIONS = frozenset(  # by which code reads annotations
+    {"__annotations__", "get_annotations", "get_type_hints", "getfullargspec", "signature"}
+)
 _LONGEST = 50_000  # entries of a container that are looked at one by one
 
 
@@ -82,9 +86,23 @@ class Walk:
         self.digests: dict[int, tuple[str, Any]] = {}
         self.depth = 0
         self.texts: set[str] = set()  # by which something may be looked up
-        self.environment = False
+        self.environment = self.annotations = False  # whether something reads them
+        self.annotated: list[tuple[str, Any]] = []  # functions, but for those of installed code
 
-    def visit_environment(self) -> None:
+    def visit_late(self) -> None:
+        """Note what is only a part of the function if something that it uses reads it."""
+        if self.annotations or "__annotations__" in self.texts:
+            for name, each in self.annotated:
+                self._annotations(f"{name}.__annotations__".lstrip("."), each)
+        self._environment()
+
+    def _annotations(self, name: str, function: Any) -> None:
+        try:
+            self.visit(name, function.__annotations__)
+        except Exception:  # they name what is not there, which is found when they are looked at
+            self.unseen[name] = function
+
+    def _environment(self) -> None:
         """Note variables of the environment that what was followed so far may look up by a text.
 
         One that is not set has no mark, so that setting it is a change.
@@ -142,6 +160,7 @@ class Walk:
             self.visit(f"{within}args", value.args)
             for key, each in value.keywords.items():
                 self.visit(within + key, each)
+            self._added(within, value)
         elif isinstance(value, MethodType):
             self.visit(f"{within}{value.__name__}", value.__func__)
             if isinstance(value.__self__, type):  # a class method
@@ -150,6 +169,7 @@ class Walk:
                 self._attributes(name, within, value.__self__)
         elif isinstance(value, staticmethod | classmethod | property):
             self._descriptor(name, within, value)
+            self._added(within, value)
         elif isinstance(value, type):
             self._class(name, within, value)
         elif isinstance(value, types.BuiltinMethodType) and value.__self__ is not None:
@@ -158,8 +178,20 @@ class Walk:
         elif type(value).__name__ == "_lru_cache_wrapper":
             self.visit(f"{within}function", value.__wrapped__)
             self.unseen[f"the cache of {name or value.__name__}"] = value
+            self._added(within, value)
         else:
+            self._raised(within, value)
             self._attributes(name, within, value)
+
+    def _added(self, within: str, value: Any) -> None:
+        """Note what a wrapper has beside what it wraps: attributes, and a class of the caller's."""
+        for key, each in own_attributes(value):
+            if key == "__annotations__":
+                self.annotated.append((within.removesuffix("."), value))
+            elif key not in _OF_WRAPPERS:
+                self.visit(within + key, each)
+        if not is_library(type(value).__module__):
+            self.visit(f"{within}{type(value).__name__}", type(value))
 
     def _descriptor(self, name: str, within: str, value: Any) -> None:
         if not isinstance(value, property):
@@ -223,6 +255,8 @@ class Walk:
             self.visit(within + key, each)
         if not library:
             self.texts |= names.texts
+            self.annotated.append((name, function))
+            self.annotations |= not names.all.isdisjoint(_ANNOTATIONS)
             self.environment |= reads_environment(function)
             for key, each in used:
                 self.visit(within + key, each, looked_up)
@@ -274,11 +308,22 @@ class Walk:
         parts += [None if items is None else list(items) for items in reduced[3:5]]
         self.marks[name or "its content"] = self._digest(name, parts)
 
+    def _raised(self, within: str, value: Any) -> None:
+        """Note what an exception holds beside its content: others, and where it was raised."""
+        if not isinstance(value, BaseException):
+            return
+        for key in ("__cause__", "__context__"):
+            self.visit(within + key, getattr(value, key))
+        if value.__traceback__ is not None:  # with the variables of all that was called
+            self.unseen[f"{within}__traceback__"] = value
+
     def _digest(self, name: str, value: Any) -> str:
         """One digest of a container and all within."""
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             fields = value.dtype.names and repr(value.dtype)
             told = repr((value.dtype.str, fields, value.shape)).encode()
+            if fields or value.dtype.metadata is not None:
+                self.visit(f"{name}.dtype", value.dtype)
             return digest_bytes(told + np.ascontiguousarray(value).tobytes())
         if _is_plain(value):
             return digest_bytes(marshal.dumps(value, 2))
@@ -352,8 +397,6 @@ def _written_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
         yield "__qualname__", function.__qualname__
     if function.__doc__ != (code.co_consts[0] if code.co_consts else None):
         yield "__doc__", function.__doc__
-    if "__annotations__" in code.co_names:
-        yield "__annotations__", function.__annotations__
 
 
 def read_variable(variable: ContextVar[Any]) -> list[Any]:
