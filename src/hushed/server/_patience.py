@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HEAD_SECONDS = 10.0
 UNREAD_SECONDS = 30.0  # in which something of an answer has to be taken
 MOST_WAITING = 500  # connections whose other end is awaited; half of all places
+MOST_UNREAD = 256_000_000  # bytes of answers that nobody has taken yet: they are in the memory
 LONGEST_HEAD = 16_384  # bytes
 MOST_AHEAD = 16  # requests that are sent before the first of them is answered
 _INVALID = "Invalid HTTP request received."
@@ -60,7 +61,8 @@ class Impatient(HttpToolsProtocol):
     """Speaks HTTP/1.1, and waits for the head of a request only so long; Uvicorn waits for ever.
 
     The body of a request is waited for by the guard, and what comes after an answer by Uvicorn.
-    An answer that nobody takes would be kept for ever, even after the connection was closed.
+    An answer that nobody takes would be kept for ever, even after the connection was closed; many
+    long ones that are taken slowly would fill the memory.
     Somebody who opens a new connection for each one that is ended would still keep all places. So
     when many are waited for, the one that has been slow for longest is ended: whoever asks at once
     is never among them.
@@ -193,6 +195,22 @@ class Impatient(HttpToolsProtocol):
         super().pause_writing()
         self._slow.setdefault(self)
         self._look_again()
+        self._bound_unread()
+
+    def _bound_unread(self) -> None:
+        """End those whose answers have been untaken for longest, where all are too much together.
+
+        One alone is never too much: whoever asks for it could else not have it at all.
+        """
+        left = {each: each.transport.get_write_buffer_size() for each in self._slow}
+        unread = sum(left.values())
+        for each, size in left.items():
+            if unread <= MOST_UNREAD or each is self:
+                return
+            if size:
+                del self._slow[each]
+                each.transport.abort()
+                unread -= size
 
     def resume_writing(self) -> None:
         """Go on: everything was taken."""
