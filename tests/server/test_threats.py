@@ -405,6 +405,45 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     assert list(_patience.Impatient._slow) == lines[3:5]
 
 
+def test_17_whoever_asks_a_little_now_and_then_keeps_no_place(monkeypatch):
+    """A thousand connections that asked for `/livez` every four seconds kept everybody out."""
+    from uvicorn.server import ServerState
+
+    from hushed.server import _patience
+    from hushed.server._serving import configure
+
+    config, state = configure(None), ServerState()
+    config.load()
+    monkeypatch.setattr(_patience, "MOST_OPEN", 4)
+    monkeypatch.setattr(_patience.Impatient, "_slow", {})
+    monkeypatch.setattr(_patience.Impatient, "_idle", {})
+    loop = Mock(create_task=lambda work, **_: work.close() or Mock())
+    lines, ended = [], []
+
+    def ask(line, *, answered=True):
+        line.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        if answered:
+            line.cycle.response_complete = True
+            line.on_response_complete()
+
+    for number, size in enumerate([9, 0, 0, 0, 0, 0, 0]):
+        line = _patience.Impatient(config, state, {}, loop)
+        end = Mock(get_extra_info=lambda _: None, is_closing=lambda: False)
+        end.get_write_buffer_size.return_value = size  # the first one still takes its answer
+        end.abort.side_effect = lambda at=number: (
+            ended.append(at) or lines[at].connection_lost(None)
+        )
+        lines.append(line)
+        line.connection_made(end)
+        ask(line, answered=number != 2)
+        if number == 3:
+            ask(lines[1])  # again: it is no longer the one that has asked nothing for longest
+    assert ended == [3, 1, 4]
+    assert len(state.connections) == 4
+    lines[5].connection_lost(None)
+    assert list(_patience.Impatient._idle) == [lines[0], lines[6]]
+
+
 def test_17_answers_that_are_taken_slowly_fill_no_memory(monkeypatch):
     """Many long ones at once: those that are taken slowest are ended, and one alone never is."""
     from uvicorn.server import ServerState
