@@ -10,12 +10,15 @@ import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from fractions import Fraction
+from threading import Semaphore
 from typing import Any
 
 import anyio.to_thread
 import pytest
 from tests.server.conftest import QUERY
+from tests.server.test_workers import wait_for
 
 from hushed import Guarantee
 from hushed.ledger import Ledger
@@ -23,15 +26,17 @@ from hushed.ledger._glances import Glances
 from hushed.ledger._rows import run
 from hushed.ledger._store import Store
 from hushed.ledger._together import reading, writing
-from hushed.server import _life, _mark, _serving
+from hushed.server import _callers, _gates, _life, _mark, _serving
 from hushed.server._desk import Desk
+from hushed.server._gates import MOST_AT_ONCE
 from hushed.server._judging import Ask
 from hushed.server._life import take
 from hushed.server._mark import Tally, write_mark
-from hushed.server._people import find_caller
+from hushed.server._people import MACHINE, find_caller, insert_token
 from hushed.server._requests import find_request
 from hushed.server._routes import asking
 from hushed.server._serving import listen
+from hushed.server._tokens import Scope
 from hushed.workbench._serving import open_port
 
 
@@ -142,6 +147,46 @@ def test_of_many_who_ask_at_once_one_looks_at_a_time(team, monkeypatch):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(1, 4)))
     assert together == [1] * 6
+
+
+@pytest.mark.parametrize("path", ["/v1/requests", "/v1/functions", "/pages/requests"])
+def test_what_one_person_reads_keeps_nobody_else_waiting(team, monkeypatch, path):
+    """Few of it are worked on at once, some wait without a thread, and more are refused."""
+    reads, held = MOST_AT_ONCE + 2, Semaphore(0)
+    begun, real = Semaphore(0), _callers.Callers.admit
+
+    def admit(self: Any, scope: Any, text: str, use: Any = "api") -> Any:
+        found = real(self, scope, text, use)
+        if found.name == "ana":
+            begun.release()
+            assert held.acquire(timeout=60)
+        return found
+
+    shown = {"authorization": f"Bearer {team.ana}"}
+    if path.startswith("/pages"):
+        caller, life = find_caller(team.desk.ledger, team.ana, ""), timedelta(hours=1)
+        with writing(team.desk.ledger) as connection:
+            told = {"scope": Scope(use="page"), "maker": MACHINE, "life": life}
+            _, session = insert_token(connection, caller.id, **told)
+        shown = {"cookie": f"hushed-8642={session}"}
+    monkeypatch.setattr(_callers.Callers, "admit", admit)
+    monkeypatch.setattr(_gates, "MOST_WAITING", 2)
+    with ThreadPoolExecutor(reads) as pool:
+        asked = [pool.submit(team.client.get, path, headers=shown) for _ in range(reads)]
+        for _ in range(MOST_AT_ONCE):
+            assert begun.acquire(timeout=60)
+        wait_for(lambda: [each.inside for each in gates_of(team).values()] == [reads])
+        assert not begun.acquire(timeout=0.2)
+        assert team.client.get(path, headers=shown).status_code == 429
+        assert team.send("GET", "/v1/requests", team.bo).status_code == 200
+        held.release(reads)
+        assert [each.result().status_code for each in asked] == [200] * reads
+    assert not gates_of(team)
+
+
+def gates_of(team: Any) -> Any:
+    """Who asks now."""
+    return team.client.app._app._gates._gates
 
 
 def test_a_token_that_waits_to_be_written_keeps_nobody_from_looking(team):
