@@ -26,14 +26,14 @@ from hushed.ledger._glances import Glances
 from hushed.ledger._rows import run
 from hushed.ledger._store import Store
 from hushed.ledger._together import reading, writing
-from hushed.server import _callers, _gates, _life, _mark, _serving
+from hushed.server import _callers, _gates, _life, _mark, _requests, _serving
 from hushed.server._desk import Desk
 from hushed.server._gates import MOST_AT_ONCE
 from hushed.server._judging import Ask
 from hushed.server._life import take
 from hushed.server._mark import Tally, write_mark
 from hushed.server._people import MACHINE, find_caller, insert_token
-from hushed.server._requests import find_request
+from hushed.server._requests import OPEN, find_request, list_requests
 from hushed.server._routes import asking
 from hushed.server._serving import listen
 from hushed.server._tokens import Scope
@@ -182,6 +182,30 @@ def test_what_one_person_reads_keeps_nobody_else_waiting(team, monkeypatch, path
         held.release(reads)
         assert [each.result().status_code for each in asked] == [200] * reads
     assert not gates_of(team)
+
+
+def test_no_look_at_requests_reads_the_questions_of_all(team, monkeypatch):
+    """Where somebody had asked five thousand long ones, each of their charges read 300 MB."""
+    asked: list[tuple[str, dict[str, Any]]] = [(OPEN, {"person": "p", "now": "n"})]
+    real = _requests.fetch_all
+
+    def note(connection: Any, statement: str, **values: Any) -> Any:
+        asked.append((statement, values))
+        return real(connection, statement, **values)
+
+    monkeypatch.setattr(_requests, "fetch_all", note)
+    for person, cursor in (("p", ""), (None, "c")):
+        list_requests(team.desk.ledger, person=person, cursor=cursor, most=50)
+    with reading(team.desk.ledger) as connection:
+        plans = [
+            [row[3] for row in run(connection, f"EXPLAIN QUERY PLAN {each}", values).fetchall()]
+            for each, values in asked
+        ]
+    looks = [step for plan in plans for step in plan if "hushed_s_requests" in step]
+    assert len(looks) == 4
+    assert all(" INDEX " in each for each in looks), looks
+    assert all("COVERING" in each for each in looks[:2]), looks
+    assert not [each for plan in plans for each in plan if each.endswith(" FOR ORDER BY")]
 
 
 def gates_of(team: Any) -> Any:
