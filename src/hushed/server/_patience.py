@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HEAD_SECONDS = 10.0
 UNREAD_SECONDS = 30.0  # in which something of an answer has to be taken
 MOST_WAITING = 500  # connections whose other end is awaited; half of all places
-MOST_UNREAD = 256_000_000  # bytes of answers that nobody has taken yet: they are in the memory
+MOST_UNREAD = 512_000_000  # bytes of answers that nobody has taken yet: they are in the memory
 MOST_OPEN = 750  # connections above which those that ask nothing are ended, before places run out
 LONGEST_HEAD = 16_384  # bytes
 MOST_AHEAD = 16  # requests that are sent before the first of them is answered
