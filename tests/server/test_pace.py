@@ -26,7 +26,7 @@ from hushed.ledger._glances import Glances
 from hushed.ledger._rows import run
 from hushed.ledger._store import Store
 from hushed.ledger._together import reading, writing
-from hushed.server import _callers, _gates, _life, _mark, _requests, _serving
+from hushed.server import _callers, _gates, _life, _mark, _quick, _requests, _serving
 from hushed.server._desk import Desk
 from hushed.server._gates import MOST_AT_ONCE
 from hushed.server._judging import Ask
@@ -97,6 +97,19 @@ def test_what_was_read_before_takes_no_thread(team, counted, path):
     counted.clear()
     assert team.send("GET", f"/v1/requests/{made['id']}{path}", team.ana).status_code == 200
     assert counted == {"glances": 1}
+
+
+@pytest.mark.parametrize("path", ["/answer", "/certificate"])
+def test_what_is_long_keeps_everybody_waiting_once(team, counted, monkeypatch, path):
+    """Afterwards it is read by a thread: a certificate of 20 MB takes 30 ms and more."""
+    made = team.ask(team.ana, "one").json()
+    monkeypatch.setattr(_quick, "_LONGEST_ANSWER", 10)
+    threads = []
+    for _ in range(3):
+        counted.clear()
+        assert team.send("GET", f"/v1/requests/{made['id']}{path}", team.ana).status_code == 200
+        threads.append(counted["threads"])
+    assert threads == [0, 1, 1]
 
 
 def test_who_asks_and_does_not_wait_takes_one_thread(team, counted):

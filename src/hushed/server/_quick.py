@@ -175,10 +175,8 @@ class Quick:
                 more = ((b"retry-after", RETRY_AFTER[state].encode()),)
         elif state != "answered":
             return None
-        elif route is _LOOKS["/answer"]:
-            text = self._read(connection, found)
         else:
-            text = certificate_within(connection, found.id)
+            text = self._read(connection, found, certificate=route is _LOOKS["/certificate"])
         if text is None or not self._callers.count(caller):
             return None
         return Plain(route, text.encode(), (_JSON, *more))
@@ -224,11 +222,14 @@ class Quick:
         except HushedError:
             return None
 
-    def _read(self, connection: Transaction, found: Request) -> str | None:
-        """Read an answer; a long one keeps everybody waiting once, and no more."""
+    def _read(self, connection: Transaction, found: Request, *, certificate: bool) -> str | None:
+        """Read an answer, or its certificate; a long one keeps everybody waiting once."""
         if found.id in self._long:
             return None
-        text = answer_at(connection, found.budget, found.charge()[0])
+        if certificate:
+            text = certificate_within(connection, found.id)
+        else:
+            text = answer_at(connection, found.budget, found.charge()[0])
         if text is not None and len(text) > _LONGEST_ANSWER:
             if len(self._long) >= _MOST_LONG:
                 self._long.clear()
