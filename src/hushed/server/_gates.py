@@ -1,7 +1,7 @@
 """Few requests of one token are worked on at once: Python runs one thread at a time.
 
 Whoever has a hundred long questions listed, sixty times at once, would keep everybody else waiting
-for a quarter of a minute, and `/livez` too. So what one token asks waits for what it has asked, and
+for seconds, and `/livez` too. So what one token asks waits for what it has asked, and
 takes no thread meanwhile. Whoever waits for an answer (`Prefer`) and whoever is judged is counted
 elsewhere.
 """
