@@ -22,7 +22,7 @@ from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import verify_trail
 from hushed.server._people import MACHINE, take_share
-from hushed.server._schema import VERSION, fetch_all, is_older
+from hushed.server._schema import INDEXES, VERSION, fetch_all, is_older
 from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
 
@@ -262,9 +262,19 @@ def test_the_day_of_a_loss_is_over(tmp_path, clock):
         assert ask_all(team, fresh, "cd") == [201, 201]
 
 
-def make_older(address):
-    """Make the tables of a server those of version 3."""
+def make_older(address, version="3"):
+    """Make the tables of a server those of an earlier version."""
     with Ledger(address, create=False) as ledger, writing(ledger) as connection:
+        schema = "" if address.startswith("sqlite") else "@."
+        for each in INDEXES:
+            run(connection, f"DROP INDEX {schema}{each.split()[2]}", {})
+        run(
+            connection,
+            f"UPDATE @.hushed_s_state SET value = '{version}' WHERE name = 'version'",
+            {},
+        )
+        if version == "4":
+            return
         for name in ("grants per_day", "grants day", "grants day_spent", "requests deleted_at"):
             table, column = name.split()
             run(connection, f"ALTER TABLE @.hushed_s_{table} DROP COLUMN {column}", {})
@@ -276,7 +286,6 @@ def make_older(address):
         there = guard.format("@.hushed_answers", "FOR EACH ROW EXECUTE FUNCTION @.hushed_refuse()")
         there = "DROP TRIGGER hushed_keep ON @.hushed_answers; CREATE TRIGGER hushed_keep " + there
         run(connection, f"CREATE TRIGGER hushed_answers_update {here}", {}, there)
-        run(connection, "UPDATE @.hushed_s_state SET value = '3' WHERE name = 'version'", {})
 
 
 def check_upgraded(folder, tokens):
@@ -298,10 +307,11 @@ def check_upgraded(folder, tokens):
             run(connection, "UPDATE @.hushed_answers SET body = 'x'", {})
 
 
-def test_a_server_of_the_version_before_goes_on(tmp_path):
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_a_server_of_the_version_before_goes_on(tmp_path, version):
     """Its tables get what is new, once."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
-    make_older(f"sqlite:///{folder}/hushed.db")
+    make_older(f"sqlite:///{folder}/hushed.db", version)
     check_upgraded(folder, tokens)
 
 

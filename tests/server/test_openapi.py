@@ -31,6 +31,16 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
+def test_it_is_written_once(quiet, monkeypatch):
+    """To write it takes 20 ms, in which nobody else is answered, and anybody may ask for it."""
+    written = quiet.client.get("/openapi.json")
+    monkeypatch.setattr(json, "dumps", None)
+    again = quiet.client.get("/openapi.json")
+    assert again.status_code == written.status_code == 200
+    assert again.headers["content-type"] == "application/json"
+    assert again.content == written.content
+
+
 @pytest.mark.slow
 def test_every_address_declares_what_it_answers(quiet):
     """A model for each success, a problem for each refusal, with the codes that it may have."""

@@ -10,12 +10,15 @@ import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from fractions import Fraction
+from threading import Semaphore
 from typing import Any
 
 import anyio.to_thread
 import pytest
 from tests.server.conftest import QUERY
+from tests.server.test_workers import wait_for
 
 from hushed import Guarantee
 from hushed.ledger import Ledger
@@ -23,15 +26,17 @@ from hushed.ledger._glances import Glances
 from hushed.ledger._rows import run
 from hushed.ledger._store import Store
 from hushed.ledger._together import reading, writing
-from hushed.server import _life, _mark, _serving
+from hushed.server import _callers, _gates, _life, _mark, _quick, _requests, _serving
 from hushed.server._desk import Desk
+from hushed.server._gates import MOST_AT_ONCE
 from hushed.server._judging import Ask
 from hushed.server._life import take
 from hushed.server._mark import Tally, write_mark
-from hushed.server._people import find_caller
-from hushed.server._requests import find_request
+from hushed.server._people import MACHINE, find_caller, insert_token
+from hushed.server._requests import OPEN, find_request, list_requests
 from hushed.server._routes import asking
 from hushed.server._serving import listen
+from hushed.server._tokens import Scope
 from hushed.workbench._serving import open_port
 
 
@@ -94,6 +99,19 @@ def test_what_was_read_before_takes_no_thread(team, counted, path):
     assert counted == {"glances": 1}
 
 
+@pytest.mark.parametrize("path", ["/answer", "/certificate"])
+def test_what_is_long_keeps_everybody_waiting_once(team, counted, monkeypatch, path):
+    """Afterwards it is read by a thread: a certificate of 20 MB takes 30 ms and more."""
+    made = team.ask(team.ana, "one").json()
+    monkeypatch.setattr(_quick, "_LONGEST_ANSWER", 10)
+    threads = []
+    for _ in range(3):
+        counted.clear()
+        assert team.send("GET", f"/v1/requests/{made['id']}{path}", team.ana).status_code == 200
+        threads.append(counted["threads"])
+    assert threads == [0, 1, 1]
+
+
 def test_who_asks_and_does_not_wait_takes_one_thread(team, counted):
     """Taken and shown in one."""
     team.ask(team.ana, "one")
@@ -142,6 +160,70 @@ def test_of_many_who_ask_at_once_one_looks_at_a_time(team, monkeypatch):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(1, 4)))
     assert together == [1] * 6
+
+
+@pytest.mark.parametrize("path", ["/v1/requests", "/v1/functions", "/pages/requests"])
+def test_what_one_person_reads_keeps_nobody_else_waiting(team, monkeypatch, path):
+    """Few of it are worked on at once, some wait without a thread, and more are refused."""
+    reads, held = MOST_AT_ONCE + 2, Semaphore(0)
+    begun, real = Semaphore(0), _callers.Callers.admit
+
+    def admit(self: Any, scope: Any, text: str, use: Any = "api") -> Any:
+        found = real(self, scope, text, use)
+        if found.name == "ana":
+            begun.release()
+            assert held.acquire(timeout=60)
+        return found
+
+    shown = {"authorization": f"Bearer {team.ana}"}
+    if path.startswith("/pages"):
+        caller, life = find_caller(team.desk.ledger, team.ana, ""), timedelta(hours=1)
+        with writing(team.desk.ledger) as connection:
+            told = {"scope": Scope(use="page"), "maker": MACHINE, "life": life}
+            _, session = insert_token(connection, caller.id, **told)
+        shown = {"cookie": f"hushed-8642={session}"}
+    monkeypatch.setattr(_callers.Callers, "admit", admit)
+    monkeypatch.setattr(_gates, "MOST_WAITING", 2)
+    with ThreadPoolExecutor(reads) as pool:
+        asked = [pool.submit(team.client.get, path, headers=shown) for _ in range(reads)]
+        for _ in range(MOST_AT_ONCE):
+            assert begun.acquire(timeout=60)
+        wait_for(lambda: [each.inside for each in gates_of(team).values()] == [reads])
+        assert not begun.acquire(timeout=0.2)
+        assert team.client.get(path, headers=shown).status_code == 429
+        assert team.send("GET", "/v1/requests", team.bo).status_code == 200
+        held.release(reads)
+        assert [each.result().status_code for each in asked] == [200] * reads
+    assert not gates_of(team)
+
+
+def test_no_look_at_requests_reads_the_questions_of_all(team, monkeypatch):
+    """Where somebody had asked five thousand long ones, each of their charges read 300 MB."""
+    asked: list[tuple[str, dict[str, Any]]] = [(OPEN, {"person": "p", "now": "n"})]
+    real = _requests.fetch_all
+
+    def note(connection: Any, statement: str, **values: Any) -> Any:
+        asked.append((statement, values))
+        return real(connection, statement, **values)
+
+    monkeypatch.setattr(_requests, "fetch_all", note)
+    for person, cursor in (("p", ""), (None, "c")):
+        list_requests(team.desk.ledger, person=person, cursor=cursor, most=50)
+    with reading(team.desk.ledger) as connection:
+        plans = [
+            [row[3] for row in run(connection, f"EXPLAIN QUERY PLAN {each}", values).fetchall()]
+            for each, values in asked
+        ]
+    looks = [step for plan in plans for step in plan if "hushed_s_requests" in step]
+    assert len(looks) == 4
+    assert all(" INDEX " in each for each in looks), looks
+    assert all("COVERING" in each for each in looks[:2]), looks
+    assert not [each for plan in plans for each in plan if each.endswith(" FOR ORDER BY")]
+
+
+def gates_of(team: Any) -> Any:
+    """Who asks now."""
+    return team.client.app._app._gates._gates
 
 
 def test_a_token_that_waits_to_be_written_keeps_nobody_from_looking(team):

@@ -24,7 +24,7 @@ from tests.server.conftest import CANARY, QUERY, Here, make_folder, open_team
 import hushed as hs
 from hushed.errors import DamagedLedger, QueryFailed
 from hushed.ledger._together import reading
-from hushed.server import _life
+from hushed.server import _judging, _life
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._config import ServerSettings
@@ -405,6 +405,70 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     assert list(_patience.Impatient._slow) == lines[3:5]
 
 
+def test_17_whoever_asks_a_little_now_and_then_keeps_no_place(monkeypatch):
+    """A thousand connections that asked for `/livez` every four seconds kept everybody out."""
+    from uvicorn.server import ServerState
+
+    from hushed.server import _patience
+    from hushed.server._serving import configure
+
+    config, state = configure(None), ServerState()
+    config.load()
+    monkeypatch.setattr(_patience, "MOST_OPEN", 4)
+    monkeypatch.setattr(_patience.Impatient, "_slow", {})
+    monkeypatch.setattr(_patience.Impatient, "_idle", {})
+    loop = Mock(create_task=lambda work, **_: work.close() or Mock())
+    lines, ended = [], []
+
+    def ask(line, *, answered=True):
+        line.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        if answered:
+            line.cycle.response_complete = True
+            line.on_response_complete()
+
+    for number, size in enumerate([9, 0, 0, 0, 0, 0, 0]):
+        line = _patience.Impatient(config, state, {}, loop)
+        end = Mock(get_extra_info=lambda _: None, is_closing=lambda: False)
+        end.get_write_buffer_size.return_value = size  # the first one still takes its answer
+        end.abort.side_effect = lambda at=number: (
+            ended.append(at) or lines[at].connection_lost(None)
+        )
+        lines.append(line)
+        line.connection_made(end)
+        ask(line, answered=number != 2)
+        if number == 3:
+            ask(lines[1])  # again: it is no longer the one that has asked nothing for longest
+    assert ended == [3, 1, 4]
+    assert len(state.connections) == 4
+    lines[5].connection_lost(None)
+    assert list(_patience.Impatient._idle) == [lines[0], lines[6]]
+
+
+def test_17_answers_that_are_taken_slowly_fill_no_memory(monkeypatch):
+    """Many long ones at once: those that are taken slowest are ended, and one alone never is."""
+    from uvicorn.server import ServerState
+
+    from hushed.server import _patience
+    from hushed.server._serving import configure
+
+    config, state = configure(None), ServerState()
+    config.load()
+    monkeypatch.setattr(_patience, "MOST_UNREAD", 100)
+    monkeypatch.setattr(_patience.Impatient, "_slow", {})
+    loop = Mock(create_task=lambda work, **_: work.close() or Mock())
+    ended = []
+    for size in (0, 500, 40, 50, 60, 10):
+        line = _patience.Impatient(config, state, {}, loop)
+        end = Mock(get_extra_info=lambda _: None, get_write_buffer_size=lambda size=size: size)
+        end.abort.side_effect = lambda size=size: ended.append(size)
+        line.connection_made(end)
+        if size:  # the first one has asked nothing yet, and keeps nothing in the memory
+            line.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            line.pause_writing()
+        assert sum(each.transport.get_write_buffer_size() for each in line._slow) <= max(100, size)
+    assert ended == [500, 40, 50]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("reads", [False, True])
 def test_17_whoever_takes_no_answer_is_ended(monkeypatch, reads):
@@ -502,6 +566,20 @@ def test_19_an_answer_has_no_million_numbers(quiet, query):
     priced = quiet.send("POST", "/v1/datasets/stays/quote", quiet.ana, json=body)
     assert priced.status_code == 422
     assert quiet.charges() == 0
+
+
+@pytest.mark.parametrize(("spelled", "status"), [("x" * 26, 201), ("x" * 27, 422), ("ä" * 5, 422)])
+def test_19_long_keys_do_not_stand_in_each_of_many_rows(team, monkeypatch, spelled, status):
+    """A question of 60 kB for an epsilon of 1e-6 had an answer of 17 MB, stored and signed."""
+    monkeypatch.setattr(_judging, "MOST_SPELLED", 2 * 2 * (28 + 3))
+    groups = {"columns": ["ward", "patient"], "keys": [["A", "B"], [spelled, spelled[1:] + "y"]]}
+    query = QUERY | {"columns": QUERY["columns"] | {"patient": "string"}, "groups": groups}
+    found = team.ask(team.ana, "one", query=query, epsilon=1e-6)
+    assert found.status_code == status
+    assert team.charges() == int(status == 201)
+    if status == 422:
+        assert "124 characters" in found.json()["detail"]
+        assert spelled not in found.text
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ class Guard:
         try:
             body = await self._check(scope, receive)
         except Problem as problem:
-            refusal = _refuse_early(scope, problem)
+            refusal = refuse_early(scope, problem)
             refusal.headers["connection"] = "close"  # what is left of the body is not read
             await refusal(scope, receive, send)
         else:
@@ -155,7 +155,7 @@ def _check_body(headers: Headers, body: bytes) -> None:
     check_json(body)
 
 
-def _refuse_early(scope: Scope, problem: Problem) -> Response:
+def refuse_early(scope: Scope, problem: Problem) -> Response:
     """Answer before anybody looks who asks."""
     if not is_page(scope["path"]):
         return show_problem(problem)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
@@ -43,6 +43,7 @@ from hushed.tables import Query, Table
 from hushed.tables._question_parts import read_named
 
 MOST_ANSWERED = 2**16  # numbers of an answer: it is noised, stored and sent by the server
+MOST_SPELLED = 4_000_000  # characters of its public keys, each of which stands in many of its rows
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
 
 Epsilon = Annotated[
@@ -211,20 +212,33 @@ def check_size(query: Query) -> None:
         if len(text) > LONGEST_EXPRESSION:
             raise Problem("bad_query", f"an expression has at most {LONGEST_EXPRESSION} characters")
         keys += getattr(step, "keys", ())
-    for column in (query.groups and query.groups.keys) or ():
+    listed = (query.groups and query.groups.keys) or ()
+    for column in listed:
         keys += column
     if len(keys) > MOST_KEYS or any(len(str(each)) > LONGEST_KEY for each in keys):
         raise Problem(
             "bad_query", f"a query names at most {MOST_KEYS} keys of {LONGEST_KEY} characters"
         )
-    groups = math.prod(map(len, (query.groups and query.groups.keys) or ()))
     check_parts(query)
+    _check_answer(query, listed)
+
+
+def _check_answer(query: Query, listed: Sequence[Sequence[Any]]) -> None:
+    """Refuse a large answer: a small question may have one, for next to no price."""
+    groups = math.prod(map(len, listed))
     answered = groups * sum(_count_answered(each) for each in query.aggregates)
     if answered > MOST_ANSWERED:
         raise Problem(
             "bad_query",
             f"an answer has at most {MOST_ANSWERED} numbers (groups times outputs), and this one "
             f"would have {answered}: use fewer keys, bins or aggregates",
+        )
+    spelled = sum(groups // len(each) * sum(map(_count_spelled, each)) for each in listed if each)
+    if spelled > MOST_SPELLED:
+        raise Problem(
+            "bad_query",
+            f"the keys in all rows of an answer have at most {MOST_SPELLED:,} characters, as JSON "
+            f"writes them, and these would have {spelled:,}: use fewer or shorter keys",
         )
 
 
@@ -254,6 +268,10 @@ def check_rows(dataset: Dataset, query: Query) -> None:
             f"of each person {most} rows count in this data set, for all who ask it, and asked "
             f"were {asked}: leave the bound out in Python, or give max_rows_per_user={most}",
         )
+
+
+def _count_spelled(key: Any) -> int:
+    return len(json.dumps(key))
 
 
 def _count_answered(aggregate: Any) -> int:

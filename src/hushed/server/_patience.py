@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 HEAD_SECONDS = 10.0
 UNREAD_SECONDS = 30.0  # in which something of an answer has to be taken
 MOST_WAITING = 500  # connections whose other end is awaited; half of all places
+MOST_UNREAD = 512_000_000  # bytes of answers that nobody has taken yet: they are in the memory
+MOST_OPEN = 750  # connections above which those that ask nothing are ended, before places run out
 LONGEST_HEAD = 16_384  # bytes
 MOST_AHEAD = 16  # requests that are sent before the first of them is answered
 _INVALID = "Invalid HTTP request received."
@@ -60,10 +62,12 @@ class Impatient(HttpToolsProtocol):
     """Speaks HTTP/1.1, and waits for the head of a request only so long; Uvicorn waits for ever.
 
     The body of a request is waited for by the guard, and what comes after an answer by Uvicorn.
-    An answer that nobody takes would be kept for ever, even after the connection was closed.
+    An answer that nobody takes would be kept for ever, even after the connection was closed; many
+    long ones that are taken slowly would fill the memory.
     Somebody who opens a new connection for each one that is ended would still keep all places. So
     when many are waited for, the one that has been slow for longest is ended: whoever asks at once
-    is never among them.
+    is never among them. Nor does anybody keep a place by asking a little now and then: when most
+    are taken, the one that has asked nothing since its last answer for longest is ended.
 
     The parser bounds nothing, takes what follows the body for headers, and knows protocols that are
     not spoken here. What a proxy may understand in another way than this is refused.
@@ -72,6 +76,7 @@ class Impatient(HttpToolsProtocol):
     _patience: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _slow: ClassVar[dict[Impatient, None]] = {}  # in the order in which they began to be slow
+    _idle: ClassVar[dict[Impatient, None]] = {}  # in the order in which they were answered
     _joined: Joined | None = None  # of the answer that is under way
     _deaf = False  # nothing of what comes is read any more
     _in_head = True  # else what comes as a header follows the body
@@ -89,10 +94,20 @@ class Impatient(HttpToolsProtocol):
             oldest = next(iter(self._slow))
             del self._slow[oldest]
             oldest.transport.abort()  # to close it would wait for who reads
+        if len(self.connections) > MOST_OPEN:
+            self._end_idle()
+
+    def _end_idle(self) -> None:
+        for each in self._idle:
+            if not each.transport.get_write_buffer_size():  # else its answer is still taken
+                del self._idle[each]
+                each.transport.abort()
+                return
 
     def data_received(self, data: bytes) -> None:
         """Read, and go on waiting unless that was the rest of a head."""
         self._unset_keepalive_if_required()
+        self._idle.pop(self, None)
         if self._deaf:
             return
         heard = self._heard
@@ -169,6 +184,8 @@ class Impatient(HttpToolsProtocol):
         if self._joined is not None:
             self._joined.flush()
         super().on_response_complete()
+        if self.timeout_keep_alive_task is not None:
+            self._idle[self] = None
 
     def on_body(self, body: bytes) -> None:
         """Read a part of a body."""
@@ -186,6 +203,7 @@ class Impatient(HttpToolsProtocol):
         self._rest()
         self._stop_looking()
         self._slow.pop(self, None)
+        self._idle.pop(self, None)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -193,6 +211,22 @@ class Impatient(HttpToolsProtocol):
         super().pause_writing()
         self._slow.setdefault(self)
         self._look_again()
+        self._bound_unread()
+
+    def _bound_unread(self) -> None:
+        """End those whose answers have been untaken for longest, where all are too much together.
+
+        One alone is never too much: whoever asks for it could else not have it at all.
+        """
+        left = {each: each.transport.get_write_buffer_size() for each in self._slow}
+        unread = sum(left.values())
+        for each, size in left.items():
+            if unread <= MOST_UNREAD or each is self:
+                return
+            if size:
+                del self._slow[each]
+                each.transport.abort()
+                unread -= size
 
     def resume_writing(self) -> None:
         """Go on: everything was taken."""

@@ -20,6 +20,7 @@ from hushed.errors import HushedError
 from hushed.ledger._answers import answer_at
 from hushed.ledger._glances import Glances
 from hushed.server._callers import admit_row, find_share_within
+from hushed.server._gates import Gates
 from hushed.server._guard import show_problem
 from hushed.server._judging import AskQuote
 from hushed.server._people import CALLER, Caller, Grant
@@ -93,6 +94,7 @@ class Quick:
         self._desk = desk
         self._callers = callers
         self._short = Short(desk, callers)
+        self._gates = Gates()
         self._long: set[str] = set()  # requests whose answers are read by threads
         self._glances = Glances(desk.ledger) if desk.ledger._store.sqlite else None
         if self._glances is not None:
@@ -123,7 +125,7 @@ class Quick:
             scope["route"] = Address(known[0])
             await (await respond(known[1], self._desk.log))(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self._gates.lead(self._app, scope, receive, send)
 
     def _find(self, scope: Scope) -> Plain | None:
         path = scope["path"]
@@ -173,10 +175,8 @@ class Quick:
                 more = ((b"retry-after", RETRY_AFTER[state].encode()),)
         elif state != "answered":
             return None
-        elif route is _LOOKS["/answer"]:
-            text = self._read(connection, found)
         else:
-            text = certificate_within(connection, found.id)
+            text = self._read(connection, found, certificate=route is _LOOKS["/certificate"])
         if text is None or not self._callers.count(caller):
             return None
         return Plain(route, text.encode(), (_JSON, *more))
@@ -222,11 +222,14 @@ class Quick:
         except HushedError:
             return None
 
-    def _read(self, connection: Transaction, found: Request) -> str | None:
-        """Read an answer; a long one keeps everybody waiting once, and no more."""
+    def _read(self, connection: Transaction, found: Request, *, certificate: bool) -> str | None:
+        """Read an answer, or its certificate; a long one keeps everybody waiting once."""
         if found.id in self._long:
             return None
-        text = answer_at(connection, found.budget, found.charge()[0])
+        if certificate:
+            text = certificate_within(connection, found.id)
+        else:
+            text = answer_at(connection, found.budget, found.charge()[0])
         if text is not None and len(text) > _LONGEST_ANSWER:
             if len(self._long) >= _MOST_LONG:
                 self._long.clear()

@@ -27,9 +27,10 @@ COLUMNS = (
     "deleted_at, answer_sha256"
 )
 
-OPEN = (
-    "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
-    "WHERE person = :person AND (state = 'charged' OR done_at <= :now AND readable_at > :now)"
+OPEN = (  # both by an index alone
+    "SELECT (SELECT COUNT(*) FROM @.hushed_s_requests WHERE person = :person "
+    "AND state = 'charged') + (SELECT COUNT(*) FROM @.hushed_s_requests WHERE person = :person "
+    "AND readable_at > :now AND done_at <= :now) AS number"
 )
 
 
