@@ -405,6 +405,57 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     assert list(_patience.Impatient._slow) == lines[3:5]
 
 
+def test_17_whoever_was_answered_and_asks_no_more_keeps_nobody_out(monkeypatch):
+    """A thousand who ask something small now and then had all places; now the oldest one goes."""
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from hushed.server import _patience
+
+    monkeypatch.setattr(_patience, "MOST_WAITING", 3)
+    monkeypatch.setattr(_patience.Impatient, "_slow", {})
+    state, answering = ServerState(), asyncio.Event()
+
+    async def app(scope, receive, send):
+        size = 3_000_000 if scope["path"] == "/large" else 1
+        if scope["path"] == "/long":
+            await answering.wait()
+        headers = [(b"content-length", b"%d" % size)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": bytes(size)})
+
+    async def ask(address, path, size):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        if size:
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(size)
+        return reader, writer
+
+    async def crowd():
+        config = uvicorn.Config(
+            app, http=_patience.Impatient, log_config=None, timeout_keep_alive=600
+        )
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: config.http_protocol_class(config, state, {}, loop), "127.0.0.1", 0
+        )
+        async with server, asyncio.timeout(20):
+            address = server.sockets[0].getsockname()
+            asked = [("/long", 0), ("/large", 3_000_000), *[("/", 1)] * 6]
+            lines = [await ask(address, *each) for each in asked]
+            while len(state.connections) > 4:  # one is answered still, and three wait to go on
+                await asyncio.sleep(0.01)
+            assert not await lines[1][0].read()
+            answering.set()
+            assert b" 200 " in await lines[0][0].readuntil(b"\r\n\r\n")
+            for _, writer in lines:
+                writer.close()
+
+    asyncio.run(crowd())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("reads", [False, True])
 def test_17_whoever_takes_no_answer_is_ended(monkeypatch, reads):

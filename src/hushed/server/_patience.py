@@ -63,7 +63,7 @@ class Impatient(HttpToolsProtocol):
     An answer that nobody takes would be kept for ever, even after the connection was closed.
     Somebody who opens a new connection for each one that is ended would still keep all places. So
     when many are waited for, the one that has been slow for longest is ended: whoever asks at once
-    is never among them.
+    is never among them. Whoever was answered and asks nothing more keeps a place as well.
 
     The parser bounds nothing, takes what follows the body for headers, and knows protocols that are
     not spoken here. What a proxy may understand in another way than this is refused.
@@ -83,12 +83,8 @@ class Impatient(HttpToolsProtocol):
         """Begin to wait."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)  # so that whatever is not taken pauses the writing
-        self._slow[self] = None
+        self._be_slow()
         self._wait()
-        if len(self._slow) > MOST_WAITING:
-            oldest = next(iter(self._slow))
-            del self._slow[oldest]
-            oldest.transport.abort()  # to close it would wait for who reads
 
     def data_received(self, data: bytes) -> None:
         """Read, and go on waiting unless that was the rest of a head."""
@@ -169,6 +165,8 @@ class Impatient(HttpToolsProtocol):
         if self._joined is not None:
             self._joined.flush()
         super().on_response_complete()
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._be_slow()
 
     def on_body(self, body: bytes) -> None:
         """Read a part of a body."""
@@ -191,14 +189,15 @@ class Impatient(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Wait for the other end, which has not taken all that was written."""
         super().pause_writing()
-        self._slow.setdefault(self)
+        self._be_slow()
         self._look_again()
 
     def resume_writing(self) -> None:
         """Go on: everything was taken."""
         super().resume_writing()
         self._stop_looking()
-        self._slow.pop(self, None)
+        if not self.cycle.response_complete:  # else it may ask something more
+            self._slow.pop(self, None)
 
     def _look_again(self) -> None:
         # Nothing is added while the writing is paused: what is left gets less, or nobody reads.
@@ -217,14 +216,22 @@ class Impatient(HttpToolsProtocol):
             self._unread.cancel()
             self._unread = None
 
+    def _be_slow(self) -> None:
+        """Be waited for from now on, or go on to be; one place is free again if all are taken."""
+        self._slow.setdefault(self)
+        if len(self._slow) > MOST_WAITING:
+            oldest = next(iter(self._slow))
+            del self._slow[oldest]
+            oldest.transport.abort()  # to close it would wait for who reads
+
     def _wait(self) -> None:
-        # A request that is whole is answered; between two of them nobody is slow yet.
+        # A request that is whole is answered.
         answering = self.cycle is not None and not self.cycle.response_complete
         if answering and not self.cycle.more_body:
             if self._unread is None:
                 self._slow.pop(self, None)
-        elif self not in self._slow:
-            self._slow[self] = None
+        else:
+            self._be_slow()
         if answering:
             self._rest()
         elif self._patience is None:
