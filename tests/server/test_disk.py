@@ -1,11 +1,14 @@
 """What has to last is on the disk before anybody goes on: the text of a file, and its name."""
 
 import os
+import resource
+import signal
 import stat
+from contextlib import contextmanager
 
 import pytest
 
-from hushed.server import _disk, _functions, _mark, _moving, _restoring
+from hushed.server import _alone, _disk, _functions, _mark, _moved, _restoring, _setup
 
 
 def test_a_text_is_replaced_whole_and_its_name_is_on_the_disk(tmp_path, monkeypatch):
@@ -43,8 +46,69 @@ def test_a_text_that_cannot_be_replaced_leaves_the_old_one(tmp_path, monkeypatch
 
 def test_mark_settings_and_restored_ledgers_use_the_same_two_functions():
     """A folder was once synchronised in two ways, and in a third place not at all."""
-    assert _mark.replace_text is _moving.replace_text is _disk.replace_text
+    assert _mark.replace_text is _moved.replace_text is _disk.replace_text
     assert _functions.replace_file is _disk.replace_file
     assert _restoring.sync_folder is _disk.sync_folder
-    for module in (_functions, _mark, _moving):
+    for module in (_functions, _mark, _moved):
         assert not hasattr(module, "os")
+
+
+def test_nobody_else_may_lock_what_a_server_locks(tmp_path):
+    """Whoever may read a file may lock it: a server did not start while somebody held its lock."""
+    before = os.umask(0o022)
+    try:
+        old = tmp_path / "l.db.serving"
+        old.write_text("")  # as older versions have made it
+        with _alone.locked_file(tmp_path / "l.db"), _disk.one_by_one(tmp_path / "mark"):
+            pass
+    finally:
+        os.umask(before)
+    for name in (old.name, "mark.lock"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+
+
+def test_what_the_administrator_writes_belongs_to_whoever_serves(tmp_path, monkeypatch):
+    """After `sudo hushed serve rotate-key` the server could not read its own key."""
+    given = []
+    owner = tmp_path.stat()
+    monkeypatch.setattr(os, "chown", lambda _, *to: given.append(to))
+    for user, handed in ((owner.st_uid + 1, 0), (0, 3)):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        _disk.replace_text(tmp_path / "mark", "1")
+        _disk.open_lock(tmp_path / "lock").close()
+        _setup._write_new(tmp_path / f"{user}", b"", 0o600)
+        assert given == [(owner.st_uid, owner.st_gid)] * handed
+
+
+@pytest.mark.parametrize("fails", ["write", "fsync"])
+def test_a_text_is_added_whole_or_not_at_all(tmp_path, monkeypatch, fails):
+    """A disk that is full left half of a data set in the settings, and no server started."""
+    path = tmp_path / "hushed.toml"
+    path.write_text("old")
+    _disk.append_text(path, " and new")
+    assert path.read_text() == "old and new"
+
+    def fail(number):
+        raise OSError(28, "no room")
+
+    if fails == "fsync":
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="no room"):
+            _disk.append_text(path, " and more")
+    else:
+        with files_of_at_most(15), pytest.raises(OSError, match="too large"):
+            _disk.append_text(path, " and more")
+    assert path.read_text() == "old and new"
+
+
+@contextmanager
+def files_of_at_most(size):
+    """Let this process write no file beyond a size."""
+    before, limits = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.RLIMIT_FSIZE
+    soft, hard = resource.getrlimit(limits)
+    resource.setrlimit(limits, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(limits, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)

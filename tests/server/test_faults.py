@@ -10,6 +10,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -129,6 +130,38 @@ def test_a_stop_under_load_leaves_nothing_unpaid_or_lost(tmp_path, monkeypatch):
     said = ("experimental: ", "the server has stopped")  # by the command, first and last
     told = [json.loads(each) for each in lines if not each.startswith(said)]
     assert "library" in {each["event"] for each in told}  # and no line is plain text
+
+
+def test_a_stop_ends_in_time_whatever_is_under_way_and_what_it_cuts_off_is_no_attempt(tmp_path):
+    """An answer of millions of numbers takes minutes to store, which no other stop cuts short.
+
+    Three such stops made a request fail that was paid, as three kills do.
+    """
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    slow = (
+        "import time\n"
+        "from hushed.cli import main\n"
+        "from hushed.server import _life, _serving\n"
+        "_serving.LEAVE_SECONDS = 1.0\n"
+        "_life.keep_answer = lambda desk, *_: (desk.log('storing'), time.sleep(600))\n"
+        "main()"
+    )
+    with process_of(folder, program=(sys.executable, "-c", slow)) as process:
+        assert ask(process, tokens["ana"], "slow").status == 202
+        for stops in range(1, 5):
+            wait_for(lambda stops=stops: process.told("storing") == stops)
+            process._process.send_signal(signal.SIGTERM)
+            assert process._process.wait(100) == STOPPED
+            assert process.told("stop cut off") == stops
+            with closing(sqlite3.connect(folder / "hushed.db")) as ledger:
+                told = ledger.execute("SELECT state, attempts FROM hushed_s_requests").fetchall()
+            assert told == [("charged", 0)]
+            if stops == 4:
+                process.program = Process.program
+            process.start()
+        ask_until_answered(process, tokens["ana"], "slow")
+    with Ledger(f"sqlite:///{folder}/hushed.db", create=False) as ledger:
+        assert len(ledger.entries("stays")) == 1
 
 
 def test_what_a_stop_gives_up_is_asked_again():

@@ -52,6 +52,7 @@ class Process:
     port: int
     web: int = 1
     stop: float
+    program: tuple[str, ...] = (sys.executable, "-m", "hushed")
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -74,7 +75,7 @@ class Process:
 
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
-        command = [sys.executable, "-m", "hushed", "serve", "--folder", str(self.folder)]
+        command = [*self.program, "serve", "--folder", str(self.folder)]
         command += ["--web", str(self.web)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -101,13 +102,16 @@ class Process:
 
 
 @contextmanager
-def process_of(folder: Path, web: int = 1, patience: float = PATIENCE) -> Iterator[Process]:
+def process_of(
+    folder: Path, web: int = 1, patience: float = PATIENCE, program: tuple[str, ...] = ()
+) -> Iterator[Process]:
     """Serve a folder on a free port; the process is gone at the end."""
     port = free_port()
     file = folder / "hushed.toml"
     told = file.read_text().replace("127.0.0.1:8642", f"127.0.0.1:{port}")
     file.write_text(told.replace("requests_per_minute = 120", "requests_per_minute = 100000"))
     process = Process(folder=folder, port=port, web=web, stop=time.monotonic() + patience)
+    process.program = program or process.program
     process.start()
     try:
         yield process

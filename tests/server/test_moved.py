@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from hushed import Guarantee, Ledger, statements
 from hushed.cli import app
-from hushed.errors import LedgerUnavailable
+from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.server import _moving
 
 pytestmark = pytest.mark.slow
@@ -49,6 +49,45 @@ def test_keys_change_and_answers_end_after_a_move_as_before(
         assert team.charges() == len(made)
         assert team.ask(team.bo, "more").status_code == 201
     assert CliRunner().invoke(app, ["serve", "check", "--folder", str(folder)]).exit_code == 0
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("step", ["leave_trail", "close_for_good", "end_move", "write_mark"])
+def test_a_move_that_is_cut_off_was_none_or_is_ended(tmp_path, postgres_url, monkeypatch, step):
+    """Never is there a file that takes a charge by hand while another ledger counts."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    address, done = f"sqlite:///{folder / 'hushed.db'}", step in ("end_move", "write_mark")
+    before, mark = (folder / "hushed.toml").read_text(), (folder / "server.mark").read_text()
+
+    def kill(*_):
+        raise Killed
+
+    with monkeypatch.context() as killed:
+        killed.setattr(_moving, step, kill)
+        with pytest.raises(Killed):
+            _moving.move_server(folder, postgres_url)
+    with open(folder / "hushed.toml", "a", encoding="utf-8") as file:
+        file.write("\n# written meanwhile\n")
+    words = ["ledger", "charge", address, "stays", "--epsilon", "0.01"]
+    charged = CliRunner().invoke(app, words)
+    assert (charged.exit_code != 0) == done, charged.stderr
+    assert CliRunner().invoke(app, ["serve", "check", "--folder", str(folder)]).exit_code == 0
+    text = (folder / "hushed.toml").read_text()
+    assert ("postgresql://" in text) == done
+    assert text == (text if done else before + "\n# written meanwhile\n")
+    assert "# written meanwhile" in text
+    assert (folder / "hushed.toml.next").exists() != done
+    (folder / "server.mark").write_text(mark)  # whichever of both marks there is
+    for team in open_team(folder, tokens):
+        assert team.desk.ledger._store.sqlite != done
+        assert team.ask(team.ana, "more").status_code == 201
+        assert team.charges() == (1 if done else 2)
+    if not done:
+        with pytest.raises(ParameterError, match="there is a ledger already"):
+            _moving.move_server(folder, postgres_url)
 
 
 def test_a_charge_by_hand_is_never_made_in_the_file_that_counts_no_more(

@@ -343,15 +343,15 @@ def move_while_somebody_is_invited(folder, url, monkeypatch):
     """Whoever writes to the file that is moved waits for the end, and is told of it."""
     late = []
     with monkeypatch.context() as raced, ThreadPoolExecutor(1) as pool:
-        replace = _moving._replace
+        keep_next = _moving.keep_next
 
-        def replace_slowly(path, text):
+        def keep_slowly(folder, text):
             late.append(pool.submit(invite, folder, "late", "analyst", [], days=1, scope=Scope()))
             with pytest.raises(TimeoutError):
                 late[0].result(1.0)
-            replace(path, text)
+            keep_next(folder, text)
 
-        raced.setattr(_moving, "_replace", replace_slowly)
+        raced.setattr(_moving, "keep_next", keep_slowly)
         kept = Path(move_server(folder, url))
         with pytest.raises((DamagedLedger, LedgerUnavailable)):
             late[0].result(60)

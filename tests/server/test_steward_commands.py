@@ -16,6 +16,7 @@ from hushed import Guarantee
 from hushed.cli import app
 from hushed.client._tokens import find_token
 from hushed.errors import ParameterError
+from hushed.server._config import source_of
 from hushed.server._opening import open_own
 from hushed.server._setup import check_server, list_shares_of, show_people
 from hushed.tables._requests import read_grouping
@@ -145,3 +146,44 @@ def test_budgets_that_nothing_uses_are_marked(tmp_path):
     assert run(folder, "revoke", "bo", "--share", "stays").exit_code == 0
     unused = [each.split()[1] for each in check_server(folder).facts if "unused: no" in each]
     assert unused == ["spare:", "stays/bo:"]
+
+
+def test_a_file_that_is_not_there_is_named_without_a_way_out_of_the_folder(tmp_path):
+    """It was `stats/../none.csv`, which nobody has typed; a link that leads elsewhere stays."""
+    make_folder(tmp_path)
+    found = run(tmp_path / "stats", "add", "more", str(tmp_path / "none.csv"), "--epsilon", "1")
+    assert found.exit_code == 2
+    assert f"there is no file {tmp_path / 'none.csv'}" in " ".join(found.stderr.split())
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "stats").symlink_to(tmp_path / "stats")
+    linked = tmp_path / "elsewhere" / "stats"
+    assert source_of(linked, "../stays.csv") == str(linked / "../stays.csv")
+    assert source_of(tmp_path / "stats", "../stays.csv") == str(tmp_path / "stays.csv")
+    assert source_of(tmp_path, "duckdb:///a/../b.db") == f"duckdb:///{tmp_path / 'b.db'}"
+
+
+def test_settings_that_cannot_be_written_are_as_they_were_and_the_same_command_goes_on(
+    tmp_path, monkeypatch
+):
+    """The budget is open by then: nothing of it is lost, and nothing is charged twice."""
+    make_folder(tmp_path)
+    folder, words = (
+        tmp_path / "stats",
+        ("add", "more", str(tmp_path / "more.csv"), "--epsilon", "1"),
+    )
+    (tmp_path / "more.csv").write_text("patient,cost\np,1\n")
+    before = (folder / "hushed.toml").read_text()
+
+    def fail(number):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fail)
+        found = run(folder, *words)
+    assert found.exit_code == 2
+    assert "cannot be written (No space left on device), and is as it was" in " ".join(
+        found.stderr.split()
+    )
+    assert (folder / "hushed.toml").read_text() == before
+    assert run(folder, *words).exit_code == 0
+    assert check_server(folder).problems == ()

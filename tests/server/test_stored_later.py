@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+from tests.server.conftest import make_folder, open_team
+from tests.server.test_workers import wait_for
+
 from hushed.errors import LedgerUnavailable
 from hushed.server import _life
 from hushed.server._app import sweep
@@ -31,3 +34,24 @@ def test_an_answer_for_which_there_is_no_room_is_not_lost(team, monkeypatch):
     assert (found.status_code, found.json()["state"]) == (201, "answered")
     assert len(tried) >= 6
     assert team.charges() == 1
+
+
+def test_nor_is_it_where_the_server_is_started_again_and_again_meanwhile(tmp_path, monkeypatch):
+    """As by somebody who looks for what is wrong; there is room for little, and not for this."""
+    tokens, tried = make_folder(tmp_path), []
+
+    def full(connection, request, body):
+        tried.append(request)
+        raise LedgerUnavailable("database or disk is full")
+
+    with monkeypatch.context() as small:
+        small.setattr(_life, "insert_certificate", full)
+        for start in range(1, 6):
+            for team in open_team(tmp_path / "stats", tokens):
+                if start == 1:
+                    team.ask(team.ana, "one", wait=0)
+                wait_for(lambda start=start: len(tried) >= start)
+    for team in open_team(tmp_path / "stats", tokens):
+        found = team.ask(team.ana, "one")
+        assert (found.status_code, found.json()["state"]) == (201, "answered")
+        assert team.charges() == 1

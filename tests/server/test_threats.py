@@ -405,43 +405,55 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     assert list(_patience.Impatient._slow) == lines[3:5]
 
 
-def test_17_whoever_asks_a_little_now_and_then_keeps_no_place(monkeypatch):
-    """A thousand connections that asked for `/livez` every four seconds kept everybody out."""
+def test_17_whoever_was_answered_and_asks_no_more_keeps_nobody_out(monkeypatch):
+    """A thousand who ask something small now and then had all places; now the oldest one goes."""
+    import uvicorn
     from uvicorn.server import ServerState
 
     from hushed.server import _patience
-    from hushed.server._serving import configure
 
-    config, state = configure(None), ServerState()
-    config.load()
-    monkeypatch.setattr(_patience, "MOST_OPEN", 4)
+    monkeypatch.setattr(_patience, "MOST_WAITING", 3)
     monkeypatch.setattr(_patience.Impatient, "_slow", {})
-    monkeypatch.setattr(_patience.Impatient, "_idle", {})
-    loop = Mock(create_task=lambda work, **_: work.close() or Mock())
-    lines, ended = [], []
+    state, answering = ServerState(), asyncio.Event()
 
-    def ask(line, *, answered=True):
-        line.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        if answered:
-            line.cycle.response_complete = True
-            line.on_response_complete()
+    async def app(scope, receive, send):
+        size = 3_000_000 if scope["path"] == "/large" else 1
+        if scope["path"] == "/long":
+            await answering.wait()
+        headers = [(b"content-length", b"%d" % size)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": bytes(size)})
 
-    for number, size in enumerate([9, 0, 0, 0, 0, 0, 0]):
-        line = _patience.Impatient(config, state, {}, loop)
-        end = Mock(get_extra_info=lambda _: None, is_closing=lambda: False)
-        end.get_write_buffer_size.return_value = size  # the first one still takes its answer
-        end.abort.side_effect = lambda at=number: (
-            ended.append(at) or lines[at].connection_lost(None)
+    async def ask(address, path, size):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        if size:
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(size)
+        return reader, writer
+
+    async def crowd():
+        config = uvicorn.Config(
+            app, http=_patience.Impatient, log_config=None, timeout_keep_alive=600
         )
-        lines.append(line)
-        line.connection_made(end)
-        ask(line, answered=number != 2)
-        if number == 3:
-            ask(lines[1])  # again: it is no longer the one that has asked nothing for longest
-    assert ended == [3, 1, 4]
-    assert len(state.connections) == 4
-    lines[5].connection_lost(None)
-    assert list(_patience.Impatient._idle) == [lines[0], lines[6]]
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: config.http_protocol_class(config, state, {}, loop), "127.0.0.1", 0
+        )
+        async with server, asyncio.timeout(20):
+            address = server.sockets[0].getsockname()
+            asked = [("/long", 0), ("/large", 3_000_000), *[("/", 1)] * 6]
+            lines = [await ask(address, *each) for each in asked]
+            while len(state.connections) > 4:  # one is answered still, and three wait to go on
+                await asyncio.sleep(0.01)
+            assert not await lines[1][0].read()
+            answering.set()
+            assert b" 200 " in await lines[0][0].readuntil(b"\r\n\r\n")
+            for _, writer in lines:
+                writer.close()
+
+    asyncio.run(crowd())
 
 
 def test_17_answers_that_are_taken_slowly_fill_no_memory(monkeypatch):

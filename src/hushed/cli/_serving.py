@@ -73,10 +73,10 @@ def run_server(
     if context.invoked_subcommand is not None:
         return
     with finish(json=False, stopped="the server has stopped; what was charged stays"):
-        from hushed.server import serve as serve_team  # noqa: PLC0415
+        from hushed.server._serving import serve_program  # noqa: PLC0415
 
         print_note("experimental: read what is missing in docs/operating.md first")
-        serve_team(folder, web=web)
+        serve_program(folder, web)
 
 
 def init(

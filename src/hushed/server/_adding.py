@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hushed.errors import ParameterError, Refusal
+from hushed._ground.printing import plain_path
+from hushed.errors import NotFound, ParameterError, Refusal
 from hushed.guarantee import Guarantee
 from hushed.ledger._accounts import new_budget
 from hushed.ledger._together import find_budget
@@ -31,6 +32,7 @@ from hushed.server._datasets import (
     say_may_change,
     say_untyped,
 )
+from hushed.server._disk import append_text
 from hushed.server._layouts import list_changes, require_read_alike
 from hushed.server._opening import open_own
 from hushed.server._people_told import say_approvers
@@ -88,8 +90,14 @@ def add_dataset(
         carried = carry_spent(ledger, found.budget, spent)
         register(ledger, name, found, table, places, other_people=other_people)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
-    with (folder / FILE).open("a", encoding="utf-8") as file:
-        file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
+    try:
+        append_text(folder / FILE, "\n" + tomli_w.dumps({"dataset": {name: plain}}))
+    except OSError as error:
+        raise NotFound(
+            f"{plain_path(folder / FILE)} cannot be written ({error.strerror}), and is as it was: "
+            "nobody can ask the data set, and its budget is open. Make room, or look at the "
+            "rights of the file, and give the same command again"
+        ) from None
     return "; ".join([*carried, *filter(None, [problem])])
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hushed.errors import DamagedLedger, LedgerUnavailable, Refusal
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
+from hushed.server._disk import open_lock
 from hushed.server._keys import KEY_FILE, find_key, name_key, read_former
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _lock_file(place: Path) -> IO[str]:
             "a server needs the file locks of Linux or macOS, which this system has not"
         ) from None
     try:
-        file = place.open("a")
+        file = open_lock(place)
     except OSError:
         raise LedgerUnavailable("nothing can be written beside the ledger") from None
     try:

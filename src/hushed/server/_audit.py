@@ -13,7 +13,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._entries import digest
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
-from hushed.ledger._together import writing
+from hushed.ledger._together import reading, writing
 from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ def leave_trail(connection: Transaction) -> None:
     """End the trail of a ledger that was moved: whoever still writes there is refused."""
     statement = "UPDATE @.hushed_s_state SET value = :value WHERE name = 'audit'"
     run(connection, statement, {"value": _MOVED})
+
+
+def was_moved(ledger: Ledger) -> bool:
+    """Whether a ledger in a file was moved, so that another one counts."""
+    if not ledger._store.sqlite:
+        return False
+    with reading(ledger) as connection:
+        row = run(connection, _HEAD, {}).fetchone()
+    return row is not None and row[0] == _MOVED
 
 
 def add_event(

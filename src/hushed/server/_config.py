@@ -241,8 +241,18 @@ def ledger_address(folder: Path, settings: Settings) -> str:
 def source_of(folder: Path, source: str) -> str:
     """Give the address of a table; a path is looked for from the folder on."""
     if source.startswith(DUCKDB):
-        return f"{DUCKDB}{folder / source.removeprefix(DUCKDB)}"
-    return source if "://" in source else str(folder / source)
+        return f"{DUCKDB}{_join(folder, source.removeprefix(DUCKDB))}"
+    return source if "://" in source else _join(folder, source)
+
+
+def _join(folder: Path, source: str) -> str:
+    """Name a file without a way out of the folder and back, unless a link makes that another one.
+
+    Messages name it, and whoever adds a file has not named it from the folder on.
+    """
+    path = folder / source
+    plain = os.path.normpath(path)
+    return plain if os.path.realpath(plain) == os.path.realpath(path) else str(path)
 
 
 def digest_of(found: DatasetSettings) -> str:

@@ -30,7 +30,7 @@ from hushed.server._mark import (
     write_mark,
 )
 from hushed.server._queue import FairQueue, Job
-from hushed.server._requests import Request, count_charged
+from hushed.server._requests import Request, count_charged, return_attempt
 from hushed.server._retention import Retention
 from hushed.server._runners import Runners
 from hushed.server._shared import Shared
@@ -222,6 +222,12 @@ class Desk:
             work()
         except BaseException as error:  # the request stays charged, and is answered later
             self.log("run stopped", request=request.id, error=type(error).__name__)
+
+    def give_up(self) -> None:
+        """Let no run that is under way count as an attempt: the process ends before it does."""
+        for each in self.queue.list_running():
+            with suppress(HushedError):
+                return_attempt(self.ledger, each)
 
     def close(self) -> None:
         """Finish or end what is running; what has no answer yet gets it at the next start."""

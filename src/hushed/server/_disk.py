@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -17,11 +18,26 @@ def replace_file(path: Path, content: bytes) -> None:
     """Replace a private file, all of it or nothing."""
     fresh = path.with_name(f"{path.name}.new")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        hand_over(file.fileno(), path.parent)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
     sync_folder(path.parent)
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add to a file, all of it or nothing, unless the machine stops meanwhile."""
+    rest = text.encode()
+    with path.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(before)
+            raise
 
 
 def sync_folder(path: Path) -> None:
@@ -33,11 +49,28 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
+def hand_over(file: int | Path, folder: Path) -> None:
+    """Give what the administrator has made in a folder to its owner, who serves what is in it."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        owner = folder.stat()
+        os.chown(file, owner.st_uid, owner.st_gid)
+
+
+def open_lock(path: Path) -> IO[str]:
+    """Open a file that is locked; nobody else opens it, for whoever may read a file may lock it."""
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a")
+    with suppress(OSError):  # of another owner
+        hand_over(file.fileno(), path.parent)
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            os.fchmod(file.fileno(), 0o600)
+    return file
+
+
 @contextmanager
 def one_by_one(path: Path) -> Iterator[None]:
     """Wait for all other processes that work on a file, by a lock beside it."""
     import fcntl  # noqa: PLC0415  (not on all systems)
 
-    with path.with_name(f"{path.name}.lock").open("a") as file:
+    with open_lock(path.with_name(f"{path.name}.lock")) as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # ends with the file, however this process ends
         yield

@@ -331,7 +331,10 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     try:
         _run(desk, request, dataset)
     except LedgerUnavailable:  # nothing was shown: what cannot be written down is no attempt
-        desk.unwritten.add(request.id)
+        try:  # where there is no room for this either, no other attempt can be counted
+            return_attempt(desk.ledger, request.id)
+        except LedgerUnavailable:
+            desk.unwritten.add(request.id)
         raise
 
 
@@ -361,11 +364,11 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     try:
         text = desk.runners.answer(told)
     except Unread as reason:
-        return_attempt(desk.ledger, request)
+        return_attempt(desk.ledger, request.id)
         desk.log("data set unavailable", request=request.id, reason=str(reason))
     except Interrupted as reason:  # nothing of this run was shown; the sweeper reads again
         if desk.stopping:
-            return_attempt(desk.ledger, request)
+            return_attempt(desk.ledger, request.id)
         desk.log("run interrupted", request=request.id, reason=str(reason))
     except Failed as reason:
         fail_request(desk, request, str(reason))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import plain_path
-from hushed.errors import DamagedLedger, NotFound, ParameterError
+from hushed.errors import DamagedLedger, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import close_for_good
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import add_event, leave_trail, trail_head, verify_trail
-from hushed.server._config import FILE, Settings, parse_settings
-from hushed.server._disk import replace_text
 from hushed.server._mark import Tally, write_mark
+from hushed.server._moved import end_move, keep_next, rewrite
 from hushed.server._opening import mark_path, open_own
 from hushed.server._people import MACHINE
 from hushed.server._schema import fetch_all, has_tables, write_tables
@@ -41,17 +37,15 @@ _COPIED = {
     "hushed_s_audit": "*",
 }
 _AT_ONCE = 1000
-_LEDGER = re.compile(r"^\[ledger\][ \t]*(#.*)?$", re.MULTILINE)
-_URL = re.compile(r"^url[ \t]*=.*$", re.MULTILINE)
 
 
 def move_server(folder: Path, url: str) -> str:
     """Move the ledger of a server that is stopped; where the old file is.
 
-    The settings name the new ledger only when all of it is there and was checked. Then the mark of
-    the server is one that the old file does not have, so that nobody serves it any more, and the
-    file takes no charge by hand. It keeps its name: who charges it by hand is told, and makes no
-    new one there.
+    The file takes nothing more only when all of it is there and was checked; from that commit on
+    the new ledger counts. Whatever is cut off before it is a move that was none; whatever is cut
+    off after it is ended by whoever opens the server next. Then the mark is one that the old file
+    does not have. It keeps its name: who charges it by hand is told, and makes no new one there.
     """
     if not url.startswith(("postgresql://", "postgresql+psycopg://")):
         raise ParameterError("a server moves to postgresql://USER@HOST/DATABASE")
@@ -60,15 +54,18 @@ def move_server(folder: Path, url: str) -> str:
         if not old._store.sqlite:
             raise ParameterError("the ledger of this server is on PostgreSQL: use its own tools")
         path = old._store.path
-        text = _rewrite(folder, settings, url)
-        # A command that writes at this moment waits, and then finds that it came too late.
-        with serving_alone(old), Ledger(url) as new, writing(old) as source:
-            head = _copy(source, new)
-            _check(old, new)
-            _replace(folder / FILE, text)
-            write_mark(mark_path(folder, settings), head, Tally().count(source))
-            leave_trail(source)
-            close_for_good(source)
+        text = rewrite(folder, settings, url)
+        with serving_alone(old), Ledger(url) as new:
+            # A command that writes at this moment waits, and then finds that it came too late.
+            with writing(old) as source:
+                head = _copy(source, new)
+                _check(old, new)
+                spent = Tally().count(source)
+                keep_next(folder, text)
+                leave_trail(source)
+                close_for_good(source)
+            end_move(folder)
+            write_mark(mark_path(folder, settings), head, spent)
     return str(path)
 
 
@@ -114,36 +111,3 @@ def _check(old: Ledger, new: Ledger) -> None:
             "what arrived is not what was sent: the server stays on its file. Drop the new tables, "
             "and look for who else writes there"
         )
-
-
-def _rewrite(folder: Path, settings: Settings, url: str) -> str:
-    """Name the new ledger in the text of the settings; all else stays as it is, remarks too."""
-    import tomli_w  # noqa: PLC0415
-
-    text = (folder / FILE).read_text(encoding="utf-8-sig")
-    line = tomli_w.dumps({"url": url}).strip()
-    begin = _LEDGER.search(text)
-    if begin is None:
-        changed = f"{text.rstrip()}\n\n[ledger]\n{line}\n"
-    else:
-        end = text.find("\n[", begin.end())
-        section = text[begin.end() : None if end < 0 else end]
-        named = _URL.sub(lambda _: line, section, count=1)
-        named = named if _URL.search(section) else f"\n{line}{section}"
-        changed = text[: begin.end()] + named + ("" if end < 0 else text[end:])
-    wanted = settings.model_copy(update={"ledger": settings.ledger.model_copy(update={"url": url})})
-    with suppress(ValueError):
-        if parse_settings(changed) == wanted:
-            return changed
-    raise ParameterError(f"{FILE} names the ledger in a way that is not changed here: use [ledger]")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace the settings; on the disk when this returns."""
-    try:
-        replace_text(path, text)
-    except OSError as error:
-        raise NotFound(
-            f"{plain_path(path)} cannot be written ({error.strerror}): the server stays on its "
-            "file. Drop the new tables before another try"
-        ) from None

@@ -16,7 +16,6 @@ HEAD_SECONDS = 10.0
 UNREAD_SECONDS = 30.0  # in which something of an answer has to be taken
 MOST_WAITING = 500  # connections whose other end is awaited; half of all places
 MOST_UNREAD = 512_000_000  # bytes of answers that nobody has taken yet: they are in the memory
-MOST_OPEN = 750  # connections above which those that ask nothing are ended, before places run out
 LONGEST_HEAD = 16_384  # bytes
 MOST_AHEAD = 16  # requests that are sent before the first of them is answered
 _INVALID = "Invalid HTTP request received."
@@ -66,8 +65,7 @@ class Impatient(HttpToolsProtocol):
     long ones that are taken slowly would fill the memory.
     Somebody who opens a new connection for each one that is ended would still keep all places. So
     when many are waited for, the one that has been slow for longest is ended: whoever asks at once
-    is never among them. Nor does anybody keep a place by asking a little now and then: when most
-    are taken, the one that has asked nothing since its last answer for longest is ended.
+    is never among them. Whoever was answered and asks nothing more keeps a place as well.
 
     The parser bounds nothing, takes what follows the body for headers, and knows protocols that are
     not spoken here. What a proxy may understand in another way than this is refused.
@@ -76,7 +74,6 @@ class Impatient(HttpToolsProtocol):
     _patience: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _slow: ClassVar[dict[Impatient, None]] = {}  # in the order in which they began to be slow
-    _idle: ClassVar[dict[Impatient, None]] = {}  # in the order in which they were answered
     _joined: Joined | None = None  # of the answer that is under way
     _deaf = False  # nothing of what comes is read any more
     _in_head = True  # else what comes as a header follows the body
@@ -88,26 +85,12 @@ class Impatient(HttpToolsProtocol):
         """Begin to wait."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(0)  # so that whatever is not taken pauses the writing
-        self._slow[self] = None
+        self._be_slow()
         self._wait()
-        if len(self._slow) > MOST_WAITING:
-            oldest = next(iter(self._slow))
-            del self._slow[oldest]
-            oldest.transport.abort()  # to close it would wait for who reads
-        if len(self.connections) > MOST_OPEN:
-            self._end_idle()
-
-    def _end_idle(self) -> None:
-        for each in self._idle:
-            if not each.transport.get_write_buffer_size():  # else its answer is still taken
-                del self._idle[each]
-                each.transport.abort()
-                return
 
     def data_received(self, data: bytes) -> None:
         """Read, and go on waiting unless that was the rest of a head."""
         self._unset_keepalive_if_required()
-        self._idle.pop(self, None)
         if self._deaf:
             return
         heard = self._heard
@@ -184,8 +167,8 @@ class Impatient(HttpToolsProtocol):
         if self._joined is not None:
             self._joined.flush()
         super().on_response_complete()
-        if self.timeout_keep_alive_task is not None:
-            self._idle[self] = None
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._be_slow()
 
     def on_body(self, body: bytes) -> None:
         """Read a part of a body."""
@@ -203,13 +186,12 @@ class Impatient(HttpToolsProtocol):
         self._rest()
         self._stop_looking()
         self._slow.pop(self, None)
-        self._idle.pop(self, None)
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Wait for the other end, which has not taken all that was written."""
         super().pause_writing()
-        self._slow.setdefault(self)
+        self._be_slow()
         self._look_again()
         self._bound_unread()
 
@@ -232,7 +214,8 @@ class Impatient(HttpToolsProtocol):
         """Go on: everything was taken."""
         super().resume_writing()
         self._stop_looking()
-        self._slow.pop(self, None)
+        if not self.cycle.response_complete:  # else it may ask something more
+            self._slow.pop(self, None)
 
     def _look_again(self) -> None:
         # Nothing is added while the writing is paused: what is left gets less, or nobody reads.
@@ -251,14 +234,22 @@ class Impatient(HttpToolsProtocol):
             self._unread.cancel()
             self._unread = None
 
+    def _be_slow(self) -> None:
+        """Be waited for from now on, or go on to be; one place is free again if all are taken."""
+        self._slow.setdefault(self)
+        if len(self._slow) > MOST_WAITING:
+            oldest = next(iter(self._slow))
+            del self._slow[oldest]
+            oldest.transport.abort()  # to close it would wait for who reads
+
     def _wait(self) -> None:
-        # A request that is whole is answered; between two of them nobody is slow yet.
+        # A request that is whole is answered.
         answering = self.cycle is not None and not self.cycle.response_complete
         if answering and not self.cycle.more_body:
             if self._unread is None:
                 self._slow.pop(self, None)
-        elif self not in self._slow:
-            self._slow[self] = None
+        else:
+            self._be_slow()
         if answering:
             self._rest()
         elif self._patience is None:

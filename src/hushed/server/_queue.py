@@ -85,6 +85,11 @@ class FairQueue:
         with self._lock:
             return len(self._jobs)
 
+    def list_running(self) -> list[str]:
+        """List the jobs that are under way."""
+        with self._lock:
+            return [each.id for each in self._jobs.values() if each.done.running()]
+
     def drop_waiting(self, seconds: float) -> bool:
         """Drop what waits, and let what is under way go on for so long; whether all has ended."""
         with self._lock:

@@ -290,14 +290,14 @@ def count_attempt(ledger: Ledger, request: Request, most: int) -> bool:
         return bool(done.rowcount == 1)
 
 
-def return_attempt(ledger: Ledger, request: Request) -> None:
-    """Count an attempt no more, for it read no row: whoever paid does not lose by it."""
+def return_attempt(ledger: Ledger, identity: str) -> None:
+    """Count an attempt at a request no more: whoever paid does not lose by what was cut off."""
     with writing(ledger) as connection:
         run(
             connection,
             "UPDATE @.hushed_s_requests SET attempts = attempts - 1 "
             "WHERE id = :id AND state = 'charged' AND attempts > 0",
-            {"id": request.id},
+            {"id": identity},
         )
 
 

@@ -22,7 +22,7 @@ from hushed.server._alone import locked_file, require_own, serving_alone, set_ow
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import Settings, ledger_address, read_settings
 from hushed.server._daily import end_days
-from hushed.server._disk import sync_folder
+from hushed.server._disk import hand_over, sync_folder
 from hushed.server._keys import name_key
 from hushed.server._life import FAILURE
 from hushed.server._mark import (
@@ -136,6 +136,7 @@ def _swap(fresh: Path, path: Path) -> str:
                 path.with_name(f"{path.name}{part}").rename(old.with_name(f"{old.name}{part}"))
         kept = str(old)
     with fresh.open("rb") as file:
+        hand_over(file.fileno(), path.parent)
         os.fsync(file.fileno())
     fresh.rename(path)
     sync_folder(path.parent)

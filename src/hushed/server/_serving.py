@@ -8,7 +8,9 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -24,7 +26,62 @@ from hushed.server._shared import make_shared
 from hushed.server._web_processes import WebProcesses
 
 MOST_WEB = 64
+LEAVE_SECONDS = 30.0  # that a stop takes at most; what starts services often kills after 35
 _STOP_SECONDS = 5
+_GIVING_SECONDS = 3.0  # to write down which runs were cut off
+_LEFT_SECONDS = 1.0  # for a thread that is left to end
+_STOPPED = 130  # exit status of a stop
+
+
+@dataclass(slots=True)
+class Leaving:
+    """The time that a process has to end, once it is stopped: an answer may take minutes to store.
+
+    Nothing is lost by that: what was charged is answered by the next start, as after a kill.
+    """
+
+    desk: Desk | None
+    _begun: threading.Event = field(default_factory=threading.Event, repr=False)
+    _over: threading.Event = field(default_factory=threading.Event, repr=False)
+    _watching: threading.Thread = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Where a signal is heard, no thread can be started: the one that is cut off may be at it.
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
+
+    def begin(self) -> None:
+        """Begin to count, once."""
+        self._begun.set()
+
+    def end(self, *, goes_on: bool) -> None:
+        """Let the process go on, or end by itself, which it does unless something is under way."""
+        self.desk = None
+        others = {threading.current_thread(), threading.main_thread()}
+        left = [] if goes_on else [t for t in threading.enumerate() if not t.daemon]
+        for each in set(left) - others:
+            each.join(_LEFT_SECONDS)
+            if each.is_alive():
+                return  # such as one who shows a large answer: Python waits for it
+        self._over.set()
+        self._begun.set()
+        self._watching.join()  # libraries complain of what is left at the end of a process
+
+    def _watch(self) -> None:
+        self._begun.wait()
+        if self._over.wait(LEAVE_SECONDS):
+            return
+        from posix import _exit  # noqa: PLC0415  (that of os ends no command of ours)
+
+        giving = threading.Thread(target=self._give_up, daemon=True)  # it may wait for the ledger
+        giving.start()
+        giving.join(_GIVING_SECONDS)
+        _exit(_STOPPED)
+
+    def _give_up(self) -> None:
+        if (desk := self.desk) is not None:
+            desk.log("stop cut off", runs=len(desk.queue.list_running()))
+            desk.give_up()
 
 
 @called_as('hs.server.serve("server")')
@@ -51,10 +108,16 @@ def serve(folder: str | Path = ".", *, web: int = 1) -> None:
     Refusal
         If it belongs to another server.
     """
+    serve_program(folder, web, goes_on=True)
+
+
+def serve_program(folder: str | Path, web: int, *, goes_on: bool = False) -> None:
+    """Serve until stopped; the process then ends in time, unless its program goes on."""
     if not 1 <= web <= MOST_WEB:
         raise ParameterError(f"a server has 1 to {MOST_WEB} web processes, got {web}")
     place = Path(folder)
     desk = open_desk(place, Log())
+    leaving = Leaving(desk)
     try:
         if web > 1 and desk.ledger._store.sqlite:
             raise ParameterError(
@@ -64,14 +127,15 @@ def serve(folder: str | Path = ".", *, web: int = 1) -> None:
         desk.serve_alone()
         with hearing_libraries(desk.log):
             if web == 1:
-                _serve_here(desk)
+                _serve_here(desk, leaving)
             else:
-                _keep(desk, place, web)
+                _keep(desk, place, web, leaving)
     finally:
         desk.close()
+        leaving.end(goes_on=goes_on)
 
 
-def _serve_here(desk: Desk) -> None:
+def _serve_here(desk: Desk, leaving: Leaving) -> None:
     """Answer in this process."""
     with ExitStack() as held:
         listening = held.enter_context(listen(desk.settings.server.listen))
@@ -83,12 +147,12 @@ def _serve_here(desk: Desk) -> None:
         _say(desk, listening, 1)
         app = make_app(desk)
         with settled():
-            uvicorn.Server(configure(app)).run([listening])
+            _Server(configure(app), leaving).run([listening])
 
 
-def _keep(desk: Desk, folder: Path, number: int) -> None:
+def _keep(desk: Desk, folder: Path, number: int, leaving: Leaving) -> None:
     """Have web processes answer, and run here what they charge."""
-    with stopping() as stop, ExitStack() as held:
+    with stopping(leaving) as stop, ExitStack() as held:
         listening = held.enter_context(listen(desk.settings.server.listen))
         desk.shared = held.enter_context(make_shared())
         web = WebProcesses(
@@ -106,19 +170,33 @@ def _keep(desk: Desk, folder: Path, number: int) -> None:
         desk.close()
 
 
+class _Server(uvicorn.Server):
+    """Ends in time when it is stopped."""
+
+    def __init__(self, config: uvicorn.Config, leaving: Leaving) -> None:
+        super().__init__(config)
+        self._leaving = leaving
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop."""
+        self._leaving.begin()
+        super().handle_exit(sig, frame)
+
+
 def _say(desk: Desk, listening: socket.socket, web: int) -> None:
     host, port = listening.getsockname()[:2]
     desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets), web=web)
 
 
 @contextmanager
-def stopping() -> Iterator[threading.Event]:
+def stopping(leaving: Leaving) -> Iterator[threading.Event]:
     """Hear the signals that stop a server, and let them have their effect when it has stopped."""
     stop, heard = threading.Event(), list[int]()
 
     def hear(number: int, frame: object) -> None:  # noqa: ARG001
         heard.append(number)
         stop.set()
+        leaving.begin()
 
     before = {each: signal.signal(each, hear) for each in (signal.SIGINT, signal.SIGTERM)}
     try:

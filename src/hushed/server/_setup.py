@@ -32,6 +32,7 @@ from hushed.server._datasets import (
     require_keys,
     say_may_change,
 )
+from hushed.server._disk import hand_over
 from hushed.server._giving import Given, Wanted, give_shares
 from hushed.server._keys import FORMER, KEY_FILE, NEXT, PUBLIC, list_keys, read_key
 from hushed.server._mark import write_mark
@@ -156,6 +157,7 @@ def _claim(keyid: str) -> Callable[[Transaction], tuple[int, str]]:
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        hand_over(file.fileno(), path.parent)
         file.write(content)
 
 
