@@ -14,6 +14,7 @@ from datetime import timedelta
 from fractions import Fraction
 from threading import Semaphore
 from typing import Any
+from unittest.mock import Mock
 
 import anyio.to_thread
 import pytest
@@ -323,7 +324,7 @@ def test_what_is_loaded_is_left_out_of_collections_of_garbage(team, monkeypatch)
     monkeypatch.setattr(_serving.uvicorn.Server, "run", run)
     monkeypatch.setattr(_serving, "listen", lambda _: listen("127.0.0.1:0"))
     try:
-        _serving._serve_here(team.desk)
+        _serving._serve_here(team.desk, Mock())
     finally:
         gc.unfreeze()
     assert frozen[0] > 50_000
