@@ -5,8 +5,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import hushed
 
 SOURCE = Path(hushed.__file__).parent
@@ -57,6 +55,7 @@ OPEN = {
     "comparing/_block_routes.py",
     "comparing/_question.py",
     "comparing/_vector_routes.py",
+    "server/_sampled.py",  # the first sampled table, with a missing cell
 }
 
 
@@ -76,7 +75,6 @@ def users(name):
     }
 
 
-@pytest.mark.slow
 def test_private_calls_are_made_in_the_gate():
     """Elsewhere, a new one must come through it."""
     assert users("call_privately") == CALLERS

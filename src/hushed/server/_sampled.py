@@ -142,7 +142,7 @@ def list_failing(
     sampling = loaded.sensitivity.sampling
     if sampling is None or sampling.batch:
         return []
-    drawn = first_table(sampling.design, seed=sampling.seed, private=False)
+    drawn = first_table(sampling.design, private=False, seed=sampling.seed)
     rows = shown(drawn, sampling.design.rows, batch=False)
     cells = {name: _list_cells(rows, place) for place, name in enumerate(columns)}
 
