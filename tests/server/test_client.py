@@ -309,6 +309,7 @@ def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
 
 def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     share = {"epsilon": 1.5, "left": {"epsilon": 1.2, "delta": 0.0}, "left_today": None}
+    share |= {"gamma": 0.1, "gamma_left": 0.05}
     limits = {"max_epsilon": 1.0, "approve_above": 0.5, "max_rows_per_user": 3}
     listed = [STAYS | {"share": share, "open": True} | limits]
     client = answering(tmp_path, monkeypatch, {"/v1/datasets": (200, {"items": listed})} | ME)
@@ -317,7 +318,7 @@ def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     assert str(Datasets([{"columns": 1, "share": 2}])) == "[{'columns': 1, 'share': 2}]"
     assert str(found).splitlines() == [
         "stays: protected is each row",
-        "  your share has left: epsilon 1.2 of 1.5",
+        "  your share has left: epsilon 1.2 of 1.5, gamma 0.05 of 0.1 for functions",
         "  one request costs epsilon 1 at most (above 0.5 a steward has to approve it)",
         "  of each person 3 rows count",
         "  los, float, from 0.0 to 30.0",

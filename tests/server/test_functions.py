@@ -147,6 +147,8 @@ def test_what_was_sampled_costs_its_gamma_once(team):
     ) == pytest.approx(0.3)
     assert ask(team, team.ana, "other", name="talking").status_code == 201
     assert team.desk.ledger.balance("stays").gamma_used == pytest.approx(0.2 / 0.65)
+    share = team.send("GET", "/v1/me", team.ana).json()["shares"][0]
+    assert share["gamma"] - share["gamma_left"] == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,7 @@ def test_the_command_sets_aside_and_refuses(tmp_path):
                 "epsilon": 0.8,
                 "delta": 0.0,
                 "gamma": 0.0,
+                "gamma_left": 0.0,
                 "reserved": True,
                 "left": {"epsilon": 0.8, "delta": 0.0},
                 "per_day": None,

@@ -33,6 +33,9 @@ def _describe(told: Mapping[str, Any]) -> Iterator[str]:
             left += f", of {flat(str(share.get('today')))} (UTC) {today}"
             if not share["left_today"]:
                 left += ", used up, or ended by a restoration; more after that day"
+        if share.get("gamma") and share.get("gamma_left") is not None:
+            gamma = f"{format_down(share['gamma_left'])} of {format_up(share['gamma'])}"
+            left += f", gamma {gamma} for functions"
         yield f"  your share has left: {left}"
     limits = say_limits(told)
     if limits:

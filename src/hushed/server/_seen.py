@@ -193,6 +193,7 @@ def show_share(desk: Desk, share: Grant) -> ShownShare:
         epsilon=limit.epsilon,
         delta=limit.delta,
         gamma=limit.gamma,
+        gamma_left=balance.gamma_left,
         reserved=is_set_aside(desk.ledger, share, desk.datasets[share.dataset].settings.budget),
         left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
         per_day=None if daily is None else daily.most,

@@ -46,6 +46,7 @@ class ShownShare(_Shown):
     epsilon: float
     delta: float
     gamma: float = 0.0  # where it is 0, functions cannot be asked
+    gamma_left: float = 0.0  # for estimates that were not asked of yet
     reserved: bool = False  # set aside: nobody else can spend it
     left: Left
     per_day: float | None = None  # the most epsilon that may be charged in a day
