@@ -288,12 +288,13 @@ def read_item(release: object) -> _Item:
     """Gather what is known of one release."""
     if not isinstance(release, Promises):  # of a release its certificate says it
         release = getattr(release, "certificate", release)
+    loss = release.loss if isinstance(release, Releasable) else release
+    if isinstance(loss, PrivacyProfile) and loss.one_sided:
+        raise ParameterError(
+            "a one-sided curve is half of a guarantee: it says nothing of the other order of "
+            "the two tables; compose hs.privacy_loss.pair(p, q), the larger of both"
+        )
     if isinstance(release, PrivacyProfile):
-        if release.one_sided:
-            raise ParameterError(
-                "a one-sided curve is half of a guarantee: it says nothing of the other order of "
-                "the two tables; compose hs.privacy_loss.pair(p, q), the larger of both"
-            )
         end = release.supremum
         return _Item(None, release, end, 0.0)
     if isinstance(release, Guarantee):
