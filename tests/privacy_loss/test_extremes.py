@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import warnings
@@ -201,3 +202,34 @@ def test_no_movement_is_too_small_to_be_one():
     """A quotient below all doubles was 0, and its curve that of no movement at all."""
     curve = privacy_loss.gaussian(sigma=1e300, sensitivity=5e-324)
     assert curve.supremum == math.inf
+
+
+ONE_SIDED = [  # the second one's losses reach from -17.3 to 1.4
+    (
+        [0.27631222976684755, 0.24344252336893818, 0.48024524686421427],
+        [5.937090110153884e-09, 2.8234502114929187e-12, 0.9999999940600864],
+    ),
+    (
+        [1.4938025924849738e-08, 1.6120958318939284e-05, 0.9999838641036551],
+        [0.4717974660409653, 0.2916208660986826, 0.23658166786035206],
+    ),
+    (
+        [4.6750368775666374e-05, 3.07006622721913e-07, 0.9999529426246015],
+        [1.5328771617816765e-22, 0.3056198304884176, 0.6943801695115823],
+    ),
+]
+
+
+@pytest.mark.parametrize("level", [0.0, 5.0, 20.0, 30.0, 40.0, 45.0, 50.0, 60.0])
+def test_a_sum_of_one_sided_losses_keeps_those_far_below_zero(level):
+    """Losses that reach farther below 0 than above it are added up as well."""
+    together = privacy_loss.compose([privacy_loss.one_sided(p, q) for p, q in ONE_SIDED])
+    found = together.delta_bracket(level)
+    with mpmath.workdps(50):
+        exact = mpmath.mpf(0)
+        for outcome in itertools.product(*(zip(p, q, strict=True) for p, q in ONE_SIDED)):
+            here, there = (
+                mpmath.fprod(map(mpmath.mpf, side)) for side in zip(*outcome, strict=True)
+            )
+            exact += max(here - mpmath.exp(level) * there, 0)
+    assert found.low * (1 - 1e-12) <= exact <= found.high * (1 + 1e-12)

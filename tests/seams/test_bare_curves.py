@@ -15,6 +15,15 @@ P, Q = [0.5, 0.5, 0.0], [0.25, 0.25, 0.5]
 LAPLACE = hs.Laplace(hs.proven_sensitivity(1.0, argument="test"), epsilon=0.5)
 
 
+class Halved:
+    """A mechanism of somebody else, whose curve is one-sided."""
+
+    guarantee = LAPLACE.guarantee
+
+    def __init__(self, loss):
+        self.loss = loss
+
+
 def half_curves():
     """One-sided curves, alone and inside of every kind of composition."""
     half = privacy_loss.one_sided(P, Q)
@@ -37,6 +46,7 @@ def test_half_a_guarantee_makes_none(kind, tmp_path):
         lambda: hs.compose([half]),
         lambda: hs.compose([half], neighbours="replace-one"),
         lambda: hs.compose([LAPLACE, half], neighbours="replace-one", method="renyi"),
+        lambda: hs.compose([Halved(half), LAPLACE]),
         lambda: restated({PRIVACY_PROFILE: half}, PRIVACY_PROFILE),
         lambda: restated({PRIVACY_PROFILE: half}, ZCDP),
         lambda: epsilon_at({PRIVACY_PROFILE: half}, 0.1),

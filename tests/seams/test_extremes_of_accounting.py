@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed import accounting
+from hushed._ground.numeric import float_above
+from hushed.accounting._filters import privacy_filters
+from hushed.accounting._theorems import renyi_conversion
 from hushed.errors import ParameterError
 
 CURVES = hs.privacy_loss
@@ -301,3 +305,50 @@ def test_one_estimate_is_named_once():
     """Two entries of one name would be counted as one, below the gamma that both make."""
     with pytest.raises(ParameterError, match="twice"):
         hs.Guarantee(epsilon=1, gamma=0.1, estimates=(("a", 0.05), ("a", 0.05)))
+
+
+@pytest.mark.parametrize(("level", "count"), [(1e17, 2), (1e12, 10**6), (1e11, 10**7), (1e308, 2)])
+def test_levels_whose_masses_are_no_doubles_are_added_up(level, count):
+    """The joint level of releases that hide nothing is their sum, and not 0."""
+    found = accounting.optimal_epsilon(level, 0.0, count, 1e-6)
+    assert found == float_above(count * Fraction(Decimal(repr(level))))
+
+
+@pytest.mark.parametrize("level", [700.0, 1e154, 1e308])
+def test_a_sum_beyond_all_doubles_bounds_nothing(level):
+    """Levels whose sum, or that of whose squares, is no double have a joint level or none."""
+    assert accounting.advanced_epsilon([level] * 100, 1e-6) == math.inf
+    bound = accounting.optimal_bound_epsilon([level] * 100, [0.0] * 100, 1e-6)
+    assert bound >= 100 * Decimal(repr(level)) * (1 - Decimal("1e-12"))
+    many = [hs.Guarantee(epsilon=level)] * 100
+    with pytest.raises(ParameterError, match=r"composed|no finite epsilon"):
+        hs.compose(many, method="advanced")
+    with pytest.raises(ParameterError, match=r"composed|no finite epsilon"):
+        hs.compose([CURVES.laplace(level)] * 100, method="at-risk", confidence_levels=[level] * 100)
+
+
+@pytest.mark.parametrize("method", ["zcdp", "renyi"])
+@pytest.mark.parametrize("limit", [1e24, 1e32, 1e33, 1e60, 1e100])
+def test_the_capacity_of_a_huge_limit_is_below_it(limit, method):
+    """Rho is at most epsilon, also where the best order is 1 in doubles."""
+    (found,) = privacy_filters(limit, 1e-6, method=method)
+    assert limit * (1 - 1e-9) < found.capacity < limit
+    assert found.epsilon(found.capacity) <= limit * (1 + 1e-9)
+
+
+def test_what_no_order_bounds_is_unbounded():
+    """An order of 1, and a divergence that is not known, are no proof of a level."""
+    convert = renyi_conversion
+    assert convert([1.0], [0.1], 1e-6) == math.inf
+    assert convert([2.0], [math.nan], 1e-6) == math.inf
+    assert convert([1.0, 2.0, 3.0], [0.1, 0.2, math.nan], 1e-6) == convert([2.0], [0.2], 1e-6)
+
+
+def test_a_budget_of_a_huge_epsilon_is_not_overspent(tmp_path):
+    """A charge of more than the limit is refused by each rule."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        for method in ("adaptive", "zcdp", "renyi"):
+            limit = hs.Guarantee(epsilon=1e40, delta=1e-6)
+            ledger.open_budget(method, limit, method=method)
+            with pytest.raises(hs.errors.Overspent):
+                ledger.charge(method, hs.Guarantee(epsilon=1e45), key="more than all")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -43,6 +43,14 @@ def finite_above(number: Fraction) -> float:
     if math.isinf(above):
         raise ParameterError("the number would exceed every double: rescale the data")
     return above
+
+
+def sum_of_levels(numbers: Iterable[float]) -> float:
+    """Sum of numbers of 0 or more, rounded once; infinite beyond all doubles."""
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return math.inf
 
 
 def root_above(number: int) -> Fraction:

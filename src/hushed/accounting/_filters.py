@@ -55,7 +55,7 @@ FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"]
 _LEAST, _MOST = 1e-100, 1e100  # of limits whose capacity has to be searched for
 # What method "adaptive" runs side by side, with shares of delta.
 ADAPTIVE: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
-_LARGEST_ORDER = 1e150  # finite also for a rho near 0
+_LEAST_REACH, _LARGEST_ORDER = 1e-14, 1e150  # of orders: above 1, and finite for a rho near 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,8 @@ def _share_of(share: float, delta: float) -> float:
 
 def _zcdp_order(rho: float, delta: float) -> float:
     """Finite order near the best to turn rho into epsilon: ``1 + sqrt(log(1/delta) / rho)``."""
-    return 1.0 + min(math.sqrt(max(-math.log(delta), 1e-3) / rho), _LARGEST_ORDER)
+    reach = math.sqrt(max(-math.log(delta), 1e-3) / rho)
+    return 1.0 + min(max(reach, _LEAST_REACH), _LARGEST_ORDER)
 
 
 def _zcdp_epsilon(rho: float, delta: float) -> float:

@@ -22,7 +22,7 @@ from hushed._ground.decimals import (
     total_of,
 )
 from hushed._ground.notebook import Shown
-from hushed._ground.numeric import LIBRARY, round_up
+from hushed._ground.numeric import LIBRARY, round_up, sum_of_levels
 from hushed._ground.printing import format_down, format_up
 from hushed._ground.weak_promises import NOMINAL
 from hushed.accounting._promises import Promises, Releasable, joined
@@ -288,12 +288,13 @@ def read_item(release: object) -> _Item:
     """Gather what is known of one release."""
     if not isinstance(release, Promises):  # of a release its certificate says it
         release = getattr(release, "certificate", release)
+    loss = release.loss if isinstance(release, Releasable) else release
+    if isinstance(loss, PrivacyProfile) and loss.one_sided:
+        raise ParameterError(
+            "a one-sided curve is half of a guarantee: it says nothing of the other order of "
+            "the two tables; compose hs.privacy_loss.pair(p, q), the larger of both"
+        )
     if isinstance(release, PrivacyProfile):
-        if release.one_sided:
-            raise ParameterError(
-                "a one-sided curve is half of a guarantee: it says nothing of the other order of "
-                "the two tables; compose hs.privacy_loss.pair(p, q), the larger of both"
-            )
         end = release.supremum
         return _Item(None, release, end, 0.0)
     if isinstance(release, Guarantee):
@@ -455,6 +456,7 @@ def _at_risk(
             raise ParameterError(f"a level must lie in [0, epsilon0={bound}], got {level}")
         confidence = math.expm1(-level) / math.expm1(-bound)
         drift.append(at_risk_mean(bound, level, confidence))
-    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(b * b for b in bounds))
+    squares = sum_of_levels(b * b for b in bounds)
+    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * squares)
     notes = ["the stronger level holds with a published confidence, not with a proved one"]
-    return round_up(swing + math.fsum(drift), LIBRARY), notes
+    return round_up(swing + sum_of_levels(drift), LIBRARY), notes

@@ -11,10 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, read_list, require_probability, require_within
 from hushed._ground.decimals import decimal_of, lower_double, read, stated_above, upper_double
-from hushed._ground.numeric import ARITHMETIC, COARSE, LIBRARY, first_whole, round_down, round_up
+from hushed._ground.numeric import (
+    ARITHMETIC,
+    COARSE,
+    LIBRARY,
+    first_whole,
+    round_down,
+    round_up,
+    sum_of_levels,
+)
 from hushed.errors import ParameterError
 
 _MOST = 10**7  # releases whose number of hits is looked at one by one
+_VAGUE = 700.0  # nats that masses may be off by: beyond it they leave the doubles
 
 
 def _levels(epsilons: Iterable[float]) -> NDArray[np.float64]:
@@ -55,8 +64,9 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     require_probability("delta", delta)
     levels = _levels(epsilons)
     with np.errstate(over="ignore"):
-        drift = math.fsum(levels * np.expm1(levels))
-    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * math.fsum(levels**2))
+        drift = sum_of_levels(levels * np.expm1(levels))
+        squares = sum_of_levels(levels**2)
+    swing = math.sqrt(2 * math.log(1 / lower_double(delta)) * squares)
     return round_up(swing + drift, LIBRARY)
 
 
@@ -90,7 +100,8 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015,
     Theorem 3.3, between its levels ``(count - 2 i) epsilon`` too, where the same pair of
     distributions is the worst case. Summed in logarithms; the masses are rounded up by 1e-9, and by
-    what the logarithms may be off for large counts.
+    what the logarithms may be off for large counts. Where that is more than doubles can hold, as
+    for levels beyond 10^10, it is the sum of the levels, which is always enough.
     """
     (wide,) = _levels([epsilon]).tolist()
     delta, joint_delta = read("delta", delta, up=True), read("joint_delta", joint_delta, up=False)
@@ -107,15 +118,15 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     if left < 0 or (left == 0 and lost > 0):
         return math.inf
     left = round_down(left, ARITHMETIC)
-    if left == 0 or epsilon == 0:
+    # Large terms cancel: each is good to a few units in the last place of the largest.
+    error = 1e-9 + 2.0**-48 * (math.lgamma(count + 1) + count * (wide + 1))
+    if left == 0 or epsilon == 0 or error > _VAGUE:
         return stated_above(count * decimal_of(epsilon))
     from scipy.special import gammaln  # noqa: PLC0415
 
     hits = np.arange(count + 1)
     log_choose = gammaln(count + 1) - gammaln(hits + 1) - gammaln(count - hits + 1)
     log_mass = log_choose - count * np.logaddexp(0.0, -wide) - (count - hits) * wide
-    # Large terms cancel: each is good to a few units in the last place of the largest.
-    error = 1e-9 + 2.0**-48 * float(gammaln(count + 1) + count * (wide + 1))
     masses, losses = np.exp(log_mass + error), (2 * hits - count) * wide
     # delta(e) = sum of mass (1 - exp(e - loss)) is linear in exp(e) between two losses.
     high = first_whole(
@@ -177,12 +188,13 @@ def optimal_bound_epsilon(
         return 0.0
     log_kept = math.fsum(math.log1p(-upper_double(own)) for own in deltas)
     slack = round_down(-math.expm1(math.log1p(-lower_double(delta)) - log_kept), LIBRARY)
-    total = round_up(math.fsum(levels), ARITHMETIC)
+    total = round_up(sum_of_levels(levels), ARITHMETIC)
     if slack <= 0:
         # One slack alone is compared as the decimal it is; the product of several is rounded.
         return total if sum(own > 0 for own in deltas) < 2 and delta >= max(deltas) else math.inf
-    squares = math.fsum(levels**2)
-    drift = math.fsum(levels * np.tanh(levels / 2))
+    with np.errstate(over="ignore"):
+        squares = sum_of_levels(levels**2)
+    drift = sum_of_levels(levels * np.tanh(levels / 2))
     if squares == 0 or slack >= 1:
         return 0.0
     swing = 2 * squares
@@ -255,7 +267,8 @@ def renyi_conversion(orders: ArrayLike, divergences: ArrayLike, delta: float) ->
     """Epsilon of a bound on Renyi divergences: the best over the orders.
 
     ``min of divergence + log(1 - 1/order) - (log(delta) + log(order)) / (order - 1)``, rounded away
-    from zero; any order gives a valid bound. May be negative: then 0 is one.
+    from zero; any order gives a valid bound. May be negative: then 0 is one. An order that is not
+    above 1 in doubles, or whose divergence is not known, bounds nothing: infinite.
 
     Notes
     -----
@@ -264,6 +277,8 @@ def renyi_conversion(orders: ArrayLike, divergences: ArrayLike, delta: float) ->
     """
     orders = np.asarray(orders, dtype=float)
     reach = orders - 1.0
-    bound = np.asarray(divergences) + np.log1p(-1 / orders)
-    best = float((bound - (math.log(lower_double(delta)) + np.log(orders)) / reach).min())
-    return round_up(best, COARSE)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.asarray(divergences) + np.log1p(-1 / orders)
+        bound = bound - (math.log(lower_double(delta)) + np.log(orders)) / reach
+    known = (reach > 0) & ~np.isnan(bound)
+    return round_up(float(np.where(known, bound, np.inf).min()), COARSE)

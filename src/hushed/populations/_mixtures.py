@@ -144,8 +144,9 @@ class Contaminated(ShownPopulation):
         for name, part in zip(("base", "outliers"), parts, strict=True):
             if len(part) != count:
                 raise BadRows(
-                    f"the {name} gave {len(part)} rows where {count} were asked for; what draws "
-                    "users is not mixed: mix the rows, hs.populations.Users(mixture, ...)"
+                    f"the {name} gave {len(part)} rows where {count} were asked for; if it gives "
+                    "all rows of so many users, let both be hs.populations.Users, which are mixed "
+                    "user by user"
                 )
         return containers.take(_join(*parts), places)
 

@@ -68,6 +68,11 @@ def spread(parts: Parts) -> float:
     return math.hypot(*(math.sqrt(count) * family.scale for family, count in parts))
 
 
+def farthest(family: Family) -> float:
+    """Size that no loss exceeds, above 0 or below it."""
+    return max(family.supremum, -family.least)
+
+
 def summed(terms: Sequence[float]) -> float:
     """Sum of numbers that may exceed every double.
 
@@ -227,7 +232,8 @@ def _relative_error(parts: Parts, grid: _Grid) -> float:
     end = max(abs(grid.first), abs(grid.first + grid.size)) * grid.step
     size = 8 * (abs(grid.log_total) + grid.theta * end)
     for reach, (family, count) in zip(grid.reach, parts, strict=True):
-        largest = family.supremum if math.isfinite(family.supremum) else 0.0
+        largest = farthest(family)
+        largest = largest if math.isfinite(largest) else 0.0
         size += count * (64 + 8 * (1 + grid.theta) * max(reach, largest))
     return min(1.0, _UNIT * size)
 
@@ -268,11 +274,11 @@ class _Grid:
         number = sum(count for _, count in parts)
         nats = _LEAK + math.log(number)
         ranges = tuple(
-            _range(log, move, nats, family.supremum)
+            _range(log, move, nats, farthest(family))
             for log, (family, _) in zip(logs, parts, strict=True)
         )
         total = np.sum([c * log for log, (_, c) in zip(logs, parts, strict=True)], axis=0)
-        end = summed([count * family.supremum for family, count in parts])
+        end = summed([count * farthest(family) for family, count in parts])
         low, high = _range(total, move, _LEAK, end)
         step = (high - low) / (size - 8)
         for _ in range(4):

@@ -56,6 +56,11 @@ class DiscretePLD:
         return float(self.losses[-1]) if self.end is None else self.end
 
     @property
+    def least(self) -> float:
+        """Smallest loss."""
+        return float(self.losses[0])
+
+    @property
     def cut(self) -> bool:
         """Whether the infinite loss stands for a far tail: the law itself has none."""
         return self.infinite > 0 and math.isfinite(self.concentrated)

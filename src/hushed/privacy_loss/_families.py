@@ -56,6 +56,13 @@ class Family(PrivacyLossDistribution, Protocol):
     def __hash__(self) -> int: ...
 
     @property
+    def least(self) -> float:
+        """Loss that none is below: of one-sided curves it may lie farther from 0 than the largest.
+
+        Minus infinity where there is none.
+        """
+
+    @property
     def top(self) -> float:
         """Probability, under P, of exactly the largest finite loss; 0 if there is none."""
 
@@ -161,6 +168,11 @@ class _IntervalPLD(ABC):
     def supremum(self) -> float:
         """Largest loss."""
         return self.bound
+
+    @property
+    def least(self) -> float:
+        """The bound, below 0."""
+        return -self.bound
 
     @property
     def infinite(self) -> float:

@@ -91,6 +91,11 @@ class GaussianPLD:
         return math.inf
 
     @property
+    def least(self) -> float:
+        """Losses are unbounded."""
+        return -math.inf
+
+    @property
     def infinite(self) -> float:
         """No loss is infinite."""
         return 0.0
