@@ -429,6 +429,35 @@ CHANGES = {
         "def f(rows): return min(rows.mean(), held.__annotations__['x'])",
         "held.__annotations__['x'] = 0.99",
     ),
+    "annotation of a helper, by what reads it under another name": (
+        "from inspect import signature as look\ndef held(x: 2.0): pass\n"
+        "def f(rows): return min(rows.mean(), look(held).parameters['x'].annotation)",
+        "held.__annotations__['x'] = 0.99",
+    ),
+    "what a partial function says that it wraps": (
+        "import functools\nheld = functools.update_wrapper(functools.partial(min), max)\n"
+        "held.__wrapped__ = 2.0\ndef f(rows): return held(rows.mean(), held.__wrapped__)",
+        "held.__wrapped__ = 0.99",
+    ),
+    "what a static method says of itself": (
+        "held = staticmethod(min)\nheld.__doc__ = [2.0]\n"
+        "def f(rows): return min(rows.mean(), held.__doc__[0])",
+        "held.__doc__[0] = 0.99",
+    ),
+    "what a property says of itself": (
+        "held = property(lambda x: x, doc=[2.0])\n"
+        "def f(rows): return min(rows.mean(), held.__doc__[0])",
+        "held.__doc__[0] = 0.99",
+    ),
+    "how a property is removed": (
+        "held = property(None, None, lambda x: x + 1.0)\n"
+        "def f(rows): return min(rows.mean(), held.fdel(1.0))",
+        "held.fdel.__code__ = (lambda x: 0.99).__code__",
+    ),
+    "what an error is about": (
+        "held = AttributeError(obj=[2.0])\ndef f(rows): return min(rows.mean(), held.obj[0])",
+        "held.obj[0] = 0.99",
+    ),
     "error within an error": (
         "held = ValueError()\nheld.__context__ = ValueError(2.0)\n"
         "def f(rows): return min(rows.mean(), held.__context__.args[0])",

@@ -735,6 +735,7 @@ HIDDEN = {
     "what the type of a field says": np.zeros(
         1, dtype=[("a", np.dtype("f8", metadata={"held": HELD}))]
     ),
+    "what a property says of itself": property(lambda value: value, doc=HELD),
     "an annotation": annotated,
     "an annotation of a field": Fields,
     "a generator that is within another one": _within([HELD]),

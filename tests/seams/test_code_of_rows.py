@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import datetime
+import os
 from collections import OrderedDict
 
 import cloudpickle
@@ -139,6 +140,35 @@ def test_a_class_that_changed_since_is_refused(ledger):
     f = lambda rows: float(sum(row.weigh() for row in rows))  # noqa: E731
     s = hs.sample_sensitivity(f, hs.populations.PublicTable(people), rows=8, pairs=8, workers=1)
     kind.weigh = lambda self: self.age if self.age != 0.5 else 1e6
+    refuses((BadRows, BadFunction), "changed|class", f, [kind(0.5)] * 8, s, ledger)
+
+
+def held(limit: 2.0):
+    pass
+
+
+READ = {
+    "a variable of the environment": (
+        lambda self: min(self.age, float(os.environ["HUSHED_LIMIT"])),
+        lambda patch: patch.setenv("HUSHED_LIMIT", "0.99"),
+    ),
+    "an annotation": (
+        lambda self: min(self.age, held.__annotations__["limit"]),
+        lambda patch: patch.setitem(held.__annotations__, "limit", 0.99),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_what_methods_of_rows_read_counts(case, ledger, monkeypatch):
+    """It is looked up when it is read, as by the function itself, and no row has met it yet."""
+    monkeypatch.setenv("HUSHED_LIMIT", "2")
+    kind = make_class()
+    kind.weigh, change = READ[case]
+    people = [kind(0.9 * float(x)) for x in np.random.default_rng(1).random(900)]
+    f = lambda rows: float(sum(row.weigh() for row in rows))  # noqa: E731
+    s = hs.sample_sensitivity(f, hs.populations.PublicTable(people), rows=8, pairs=8, workers=1)
+    change(monkeypatch)
     refuses((BadRows, BadFunction), "changed|class", f, [kind(0.5)] * 8, s, ledger)
 
 

@@ -129,6 +129,15 @@ def _mpmath():
         yield
 
 
+@contextmanager
+def _roots_of_mpmath():
+    mpmath.mp.trap_complex = True
+    try:
+        yield
+    finally:
+        mpmath.mp.trap_complex = False
+
+
 _CHANGES = [
     _numpy,
     _decimals,
@@ -145,6 +154,7 @@ _CHANGES = [
     _long_integers,
     _polars,
     _mpmath,
+    _roots_of_mpmath,
 ]
 
 

@@ -540,6 +540,18 @@ class TestRows:
             model.fit(hidden["X"], hidden["y"])
         assert not model.ledger.entries("b")
 
+    @pytest.mark.parametrize("masked", ["X", "population"])
+    def test_nor_are_lists_of_masked_rows(self, masked, tmp_path):
+        """A list of masked rows becomes a plain array as one masked array does."""
+        hidden = {"X": X, "population": X / 2}
+        hidden[masked] = [np.ma.array(row, mask=row > 0) for row in hidden[masked]]
+        model = PrivateEstimator(
+            Ridge(), (hidden["population"], Y / 2), ledger=opened(tmp_path), budget="b"
+        )
+        with pytest.raises((BadRows, ParameterError), match="masked"):
+            model.fit(hidden["X"], Y)
+        assert not model.ledger.entries("b")
+
     def test_frames_lists_and_arrays_are_the_same_rows(self):
         """Names of columns are those of the frame; predictions ask for the same ones."""
         names = ["a", "b"]

@@ -203,7 +203,7 @@ def _list_suspended(held: Any, frame: FrameType | None) -> Any:
 # What such an object holds, of which pickle keeps nothing.
 _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     MappingProxyType: dict,
-    property: lambda held: [held.fget, held.fset, held.fdel],
+    property: gc.get_referents,  # its remark, too
     ContextVar: lambda held: [*read_variable(held), *gc.get_referents(held)],
     GeneratorType: lambda held: _list_suspended(held, held.gi_frame),
     CoroutineType: lambda held: _list_suspended(held, held.cr_frame),

@@ -132,6 +132,14 @@ _TORCH_BACKENDS = (
     "cudnn.benchmark",
     "cudnn.enabled",
 )
+
+
+def _mpmath(mpmath: Any) -> list[Any]:
+    """Precisions, how numbers are rounded, and whether a root of -1 is an error."""
+    used = mpmath.mp
+    return [used.prec, mpmath.iv.prec, getattr(used, "rounding", "n"), used.trap_complex]
+
+
 _ALWAYS: dict[str, Callable[[], Any]] = {
     "the decimal context": _decimals,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
@@ -150,6 +158,6 @@ _LOADED: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "torch": ("the settings of torch", _torch),
     "jax": ("jax.config", lambda jax: sorted(jax.config.values.items())),
     "keras": ("the floats of keras", lambda keras: (keras.config.floatx(), keras.config.epsilon())),
-    "mpmath": ("the precision of mpmath", lambda mpmath: (mpmath.mp.prec, mpmath.iv.prec)),
+    "mpmath": ("the settings of mpmath", _mpmath),
     "xarray": ("the options of xarray", lambda xarray: sorted(xarray.get_options().items())),
 }

@@ -212,8 +212,12 @@ def _as_array(values: Any) -> Any:
 
 
 def _refuse_masked(values: Any) -> None:
-    """Refuse a masked array: as a plain one it shows what its mask hides."""
-    if is_a(values, np.ma.MaskedArray):
+    """Refuse a masked array, or a list of such rows: as a plain one it shows what its mask hides.
+
+    A masked cell of a list is none of these: it hides nothing, and is missing.
+    """
+    rows = list(values) if _is_listed(values) else []
+    if any(is_a(each, np.ma.MaskedArray) and each is not np.ma.masked for each in (values, *rows)):
         raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
 
 

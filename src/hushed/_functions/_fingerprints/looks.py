@@ -46,6 +46,7 @@ def look_at_kinds(kinds: Iterable[type]) -> Look:
         if not is_library(kind.__module__):
             walk = Walk()
             walk.visit(f"rows' {kind.__qualname__}", kind)
+            walk.visit_late()
             for name, mark in walk.marks.items():
                 marks[name] = mark
             unseen |= walk.unseen

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import itertools
 import marshal
 import operator
 import os
 import sys
 import types
+import typing
 from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -55,8 +57,15 @@ _LOOKERS = (operator.attrgetter, operator.methodcaller)  # which look up a text 
 _DEEPEST = 60
 _ANY = "*"  # among names: whatever it may be
 _OF_WRAPPERS = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__"}  # which are of what is wrapped
-_ANNOTATIONS = frozenset(  # by which code reads annotations
-    {"__annotations__", "get_annotations", "get_type_hints", "getfullargspec", "signature"}
+_ANNOTATIONS = frozenset({  # by which code reads annotations
+    "__annotations__", "__annotate__", "from_callable", "get_annotations", "get_type_hints",
+    "getfullargspec", "signature",
+})  # fmt: skip
+_ANNOTATION_READERS = (
+    inspect.get_annotations,
+    inspect.getfullargspec,
+    inspect.signature,
+    typing.get_type_hints,
 )
 _LONGEST = 50_000  # entries of a container that are looked at one by one
 
@@ -119,6 +128,7 @@ class Walk:
         if type(value) in (str, bytes) or type(value) in _NESTED:
             self.texts.update(list_strings(value))
         self.environment |= any(value is each for each in READERS)  # under whatever name
+        self.annotations |= any(value is each for each in _ANNOTATION_READERS)
         if type(value) in _PLAIN:
             self.marks[name] = digest_bytes(marshal.dumps(value, 2))
             return
@@ -160,7 +170,7 @@ class Walk:
             self.visit(f"{within}args", value.args)
             for key, each in value.keywords.items():
                 self.visit(within + key, each)
-            self._added(within, value)
+            self._added(within, value, value.func)
         elif isinstance(value, MethodType):
             self.visit(f"{within}{value.__name__}", value.__func__)
             if isinstance(value.__self__, type):  # a class method
@@ -169,7 +179,8 @@ class Walk:
                 self._attributes(name, within, value.__self__)
         elif isinstance(value, staticmethod | classmethod | property):
             self._descriptor(name, within, value)
-            self._added(within, value)
+            wrapped = value.fget if isinstance(value, property) else value.__func__
+            self._added(within, value, wrapped)
         elif isinstance(value, type):
             self._class(name, within, value)
         elif isinstance(value, types.BuiltinMethodType) and value.__self__ is not None:
@@ -178,17 +189,17 @@ class Walk:
         elif type(value).__name__ == "_lru_cache_wrapper":
             self.visit(f"{within}function", value.__wrapped__)
             self.unseen[f"the cache of {name or value.__name__}"] = value
-            self._added(within, value)
+            self._added(within, value, value.__wrapped__)
         else:
             self._raised(within, value)
             self._attributes(name, within, value)
 
-    def _added(self, within: str, value: Any) -> None:
+    def _added(self, within: str, value: Any, wrapped: Any) -> None:
         """Note what a wrapper has beside what it wraps: attributes, and a class of the caller's."""
         for key, each in own_attributes(value):
             if key == "__annotations__":
                 self.annotated.append((within.removesuffix("."), value))
-            elif key not in _OF_WRAPPERS:
+            elif key not in _OF_WRAPPERS or not _is_taken_over(key, each, wrapped):
                 self.visit(within + key, each)
         if not is_library(type(value).__module__):
             self.visit(f"{within}{type(value).__name__}", type(value))
@@ -197,8 +208,11 @@ class Walk:
         if not isinstance(value, property):
             self.visit(name, value.__func__)
             return
-        for part in (value.fget, value.fset):
+        for part in (value.fget, value.fset, value.fdel):
             self.visit(f"{within}{getattr(part, '__name__', 'none')}", part)
+        said: Any = value.__doc__
+        if not isinstance(said, str | None):
+            self.visit(f"{within}__doc__", said)
 
     def _module(self, name: str, module: ModuleType, names: frozenset[str]) -> None:
         open_to_all = not names or _ANY in names  # in a container; or looked into by text
@@ -312,8 +326,8 @@ class Walk:
         """Note what an exception holds beside its content: others, and where it was raised."""
         if not isinstance(value, BaseException):
             return
-        for key in ("__cause__", "__context__"):
-            self.visit(within + key, getattr(value, key))
+        for key in ("__cause__", "__context__", *_list_members(type(value))):
+            self.visit(within + key, getattr(value, key, None))
         if value.__traceback__ is not None:  # with the variables of all that was called
             self.unseen[f"{within}__traceback__"] = value
 
@@ -368,6 +382,25 @@ def _is_plain(value: Any, depth: int = 3) -> bool:
         type(each) in _PLAIN or _is_plain(each, depth - 1)
         for each in itertools.chain(value, entries)
     )
+
+
+def _is_taken_over(key: str, held: Any, wrapped: Any) -> bool:
+    """Whether a wrapper has it of what it wraps, as `functools.update_wrapper` leaves it.
+
+    Texts are what either was called when: of a class method of a named tuple they differ, until it
+    went through a pickle.
+    """
+    own = wrapped if key == "__wrapped__" else getattr(wrapped, key, None)
+    return held is own or isinstance(held, str | None)
+
+
+def _list_members(kind: type) -> Iterator[str]:
+    """List what an error of Python keeps beside its content, as the object it is about."""
+    for each in kind.__mro__:
+        members = vars(each).items() if is_library(each.__module__) else ()
+        yield from (
+            key for key, held in members if isinstance(held, MemberDescriptorType) and key[0] != "_"
+        )
 
 
 def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
