@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from hushed.errors import LedgerUnavailable
 from hushed.server import _alone, _disk, _functions, _mark, _moved, _restoring, _setup
 
 
@@ -78,6 +79,31 @@ def test_what_the_administrator_writes_belongs_to_whoever_serves(tmp_path, monke
         _disk.open_lock(tmp_path / "lock").close()
         _setup._write_new(tmp_path / f"{user}", b"", 0o600)
         assert given == [(owner.st_uid, owner.st_gid)] * handed
+
+
+def test_what_a_link_leads_to_is_neither_given_away_nor_written(tmp_path, monkeypatch):
+    """Whoever owns the folder could have had any file of the administrator's."""
+    folder, other = tmp_path / "stats", tmp_path / "other"
+    folder.mkdir()
+    other.write_text("of root")
+    other.chmod(0o644)
+    for name in ("mark.lock", "l.db.serving", "mark.new"):
+        (folder / name).symlink_to(other)
+    os.link(other, folder / "hard.lock")
+    given = []
+    monkeypatch.setattr(os, "chown", lambda file, *_: given.append(os.fstat(file).st_ino))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(OSError, match="symbolic link"), _disk.one_by_one(folder / "mark"):
+        pass
+    refused = pytest.raises(LedgerUnavailable, match="nothing can be written beside")
+    with refused, _alone.locked_file(folder / "l.db"):
+        pass
+    _disk.replace_text(folder / "mark", "1")
+    _disk.open_lock(folder / "hard.lock").close()
+    assert given == [(folder / "mark").stat().st_ino]
+    assert other.read_text() == "of root"
+    assert (folder / "mark").read_text() == "1"
+    assert not (folder / "mark").is_symlink()
 
 
 @pytest.mark.parametrize("fails", ["write", "fsync"])
