@@ -9,7 +9,16 @@ from contextlib import contextmanager
 import pytest
 
 from hushed.errors import LedgerUnavailable
-from hushed.server import _alone, _disk, _functions, _mark, _moved, _restoring, _setup
+from hushed.server import (
+    _alone,
+    _disk,
+    _functions,
+    _mark,
+    _moved,
+    _registering,
+    _restoring,
+    _setup,
+)
 
 
 def test_a_text_is_replaced_whole_and_its_name_is_on_the_disk(tmp_path, monkeypatch):
@@ -69,15 +78,20 @@ def test_nobody_else_may_lock_what_a_server_locks(tmp_path):
 
 
 def test_what_the_administrator_writes_belongs_to_whoever_serves(tmp_path, monkeypatch):
-    """After `sudo hushed serve rotate-key` the server could not read its own key."""
+    """After `sudo hushed serve rotate-key` the server could not read its own key.
+
+    Nor, after `add-function`, the folder of its functions.
+    """
     given = []
     owner = tmp_path.stat()
     monkeypatch.setattr(os, "chown", lambda _, *to: given.append(to))
-    for user, handed in ((owner.st_uid + 1, 0), (0, 3)):
+    for user, handed in ((owner.st_uid + 1, 0), (0, 4)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         _disk.replace_text(tmp_path / "mark", "1")
         _disk.open_lock(tmp_path / "lock").close()
         _setup._write_new(tmp_path / f"{user}", b"", 0o600)
+        _registering.make_private_folder(tmp_path / f"functions{user}")
+        _registering.make_private_folder(tmp_path / f"functions{user}")
         assert given == [(owner.st_uid, owner.st_gid)] * handed
 
 

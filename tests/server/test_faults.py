@@ -178,9 +178,10 @@ def test_a_program_whose_server_was_stopped_twice_goes_on(tmp_path, monkeypatch)
         desk.queue.close()
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as stopped:
         stopped.setattr(Desk, "close", stop)
-        _serving.serve(tmp_path / "stats")
+        with pytest.raises(KeyboardInterrupt):
+            _serving.serve(tmp_path / "stats")
     time.sleep(0.5)
     assert not ended
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,14 +51,28 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
+def make_private_folder(path: Path) -> None:
+    """Make a folder that nobody else reads, unless it is there, for the owner of the one above."""
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        return
+    made = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        hand_over(made, path.parent)
+    finally:
+        os.close(made)
+
+
 def hand_over(file: int, folder: Path) -> None:
     """Give what the administrator has made in a folder to its owner, who serves what is in it.
 
     A file that has another name elsewhere, too, is not given away.
     """
-    if hasattr(os, "geteuid") and os.geteuid() == 0 and os.fstat(file).st_nlink <= 1:
-        owner = folder.stat()
-        os.chown(file, owner.st_uid, owner.st_gid)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        owner, given = folder.stat(), os.fstat(file)
+        if stat.S_ISDIR(given.st_mode) or given.st_nlink == 1:
+            os.chown(file, owner.st_uid, owner.st_gid)
 
 
 def open_lock(path: Path) -> IO[str]:
