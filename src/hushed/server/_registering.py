@@ -329,7 +329,12 @@ def _rehearse(
     }
     workers = Workers(1)
     try:
-        told = workers.ask(MACHINE, question)
+        try:
+            told = workers.ask(MACHINE, question | {"gaps": True})
+        except (Problem, Unforeseen):  # with a missing cell it may end its process, or never end
+            told = workers.ask(MACHINE, question)
+            others = [each for each in record.columns if each != found.user]
+            told["fails_on_missing"] = others
     except (Problem, Unforeseen) as error:
         why = error.detail if isinstance(error, Problem) and error.detail else str(error)
         return f"in a process of the server it is not a function as it was sampled: {why}", []
