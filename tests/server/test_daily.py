@@ -329,11 +329,14 @@ def test_a_server_of_the_version_before_that_is_at_work_keeps_its_tables(tmp_pat
     assert check_server(folder).problems == ()
 
 
-def test_a_server_of_the_version_before_goes_on_on_postgres(tmp_path, postgres_url, source):
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_a_server_of_the_version_before_goes_on_on_postgres(
+    tmp_path, postgres_url, source, version
+):
     """The same, in the database."""
     folder = tmp_path / "stats"
     tokens = make(folder, postgres_url, source)
-    make_older(postgres_url)
+    make_older(postgres_url, version)
     check_upgraded(folder, tokens)
 
 

@@ -8,7 +8,17 @@ from contextlib import contextmanager
 
 import pytest
 
-from hushed.server import _alone, _disk, _functions, _mark, _moved, _restoring, _setup
+from hushed.errors import LedgerUnavailable
+from hushed.server import (
+    _alone,
+    _disk,
+    _functions,
+    _mark,
+    _moved,
+    _registering,
+    _restoring,
+    _setup,
+)
 
 
 def test_a_text_is_replaced_whole_and_its_name_is_on_the_disk(tmp_path, monkeypatch):
@@ -68,16 +78,46 @@ def test_nobody_else_may_lock_what_a_server_locks(tmp_path):
 
 
 def test_what_the_administrator_writes_belongs_to_whoever_serves(tmp_path, monkeypatch):
-    """After `sudo hushed serve rotate-key` the server could not read its own key."""
+    """After `sudo hushed serve rotate-key` the server could not read its own key.
+
+    Nor, after `add-function`, the folder of its functions.
+    """
     given = []
     owner = tmp_path.stat()
     monkeypatch.setattr(os, "chown", lambda _, *to: given.append(to))
-    for user, handed in ((owner.st_uid + 1, 0), (0, 3)):
+    for user, handed in ((owner.st_uid + 1, 0), (0, 4)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         _disk.replace_text(tmp_path / "mark", "1")
         _disk.open_lock(tmp_path / "lock").close()
         _setup._write_new(tmp_path / f"{user}", b"", 0o600)
+        _registering.make_private_folder(tmp_path / f"functions{user}")
+        _registering.make_private_folder(tmp_path / f"functions{user}")
         assert given == [(owner.st_uid, owner.st_gid)] * handed
+
+
+def test_what_a_link_leads_to_is_neither_given_away_nor_written(tmp_path, monkeypatch):
+    """Whoever owns the folder could have had any file of the administrator's."""
+    folder, other = tmp_path / "stats", tmp_path / "other"
+    folder.mkdir()
+    other.write_text("of root")
+    other.chmod(0o644)
+    for name in ("mark.lock", "l.db.serving", "mark.new"):
+        (folder / name).symlink_to(other)
+    os.link(other, folder / "hard.lock")
+    given = []
+    monkeypatch.setattr(os, "chown", lambda file, *_: given.append(os.fstat(file).st_ino))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(OSError, match="symbolic link"), _disk.one_by_one(folder / "mark"):
+        pass
+    refused = pytest.raises(LedgerUnavailable, match="nothing can be written beside")
+    with refused, _alone.locked_file(folder / "l.db"):
+        pass
+    _disk.replace_text(folder / "mark", "1")
+    _disk.open_lock(folder / "hard.lock").close()
+    assert given == [(folder / "mark").stat().st_ino]
+    assert other.read_text() == "of root"
+    assert (folder / "mark").read_text() == "1"
+    assert not (folder / "mark").is_symlink()
 
 
 @pytest.mark.parametrize("fails", ["write", "fsync"])

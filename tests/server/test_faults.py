@@ -28,7 +28,9 @@ from tests.server.test_on_postgres import make
 from tests.server.test_workers import wait_for
 
 from hushed import Guarantee, Ledger
+from hushed.server import _serving
 from hushed.server._config import ServerSettings
+from hushed.server._desk import Desk
 from hushed.server._guard import Guard
 from hushed.server._log import Log
 from hushed.server._requests import list_open
@@ -162,6 +164,26 @@ def test_a_stop_ends_in_time_whatever_is_under_way_and_what_it_cuts_off_is_no_at
         ask_until_answered(process, tokens["ana"], "slow")
     with Ledger(f"sqlite:///{folder}/hushed.db", create=False) as ledger:
         assert len(ledger.entries("stays")) == 1
+
+
+def test_a_program_whose_server_was_stopped_twice_goes_on(tmp_path, monkeypatch):
+    """Ctrl-C once more, while a run ends: half a minute later the notebook was gone."""
+    ended = []
+    make_folder(tmp_path)
+    monkeypatch.setattr("posix._exit", ended.append)
+    monkeypatch.setattr(_serving, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(_serving, "_serve_here", lambda _, leaving: leaving.begin())
+
+    def stop(desk):
+        desk.queue.close()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(Desk, "close", stop)
+        with pytest.raises(KeyboardInterrupt):
+            _serving.serve(tmp_path / "stats")
+    time.sleep(0.5)
+    assert not ended
 
 
 def test_what_a_stop_gives_up_is_asked_again():

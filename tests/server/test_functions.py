@@ -18,6 +18,7 @@ pytest.importorskip("fastapi")
 from tests.commands import ended
 from tests.server.conftest import CANARY, open_team
 from tests.server.functions import (
+    TERMS,
     copy_place,
     open_functions_team,
     public_rows,
@@ -637,6 +638,23 @@ def test_people_in_an_array_are_found_by_the_columns_that_are_named(tmp_path):
         assert told["fails_on_missing"] == ["cost"]
         checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
         assert "a cell of 'cost' that is missing makes it fail" in checked.stdout
+
+
+@pytest.mark.slow
+def test_a_function_that_never_ends_on_a_missing_cell_is_registered_and_told(tmp_path):
+    """The trial ended its process, and the function was called too slow, with no word of a cell."""
+    copy_place(tmp_path)
+    with open(tmp_path / "fees.py", "a", encoding="utf-8") as file:
+        file.write(
+            "\ndef endless(rows):\n    total = rows['cost'].to_numpy().clip(0, 50).sum() / 61\n"
+            "    while not abs(total) < 1e9:\n        pass\n    return total\n"
+        )
+    source, s = f"{tmp_path / 'fees.py'}:endless", sample(tmp_path, "endless")
+    columns = ("patient", "cost")
+    _, failing = _registering.add_function(
+        tmp_path / "stats", "endless", "stays", source, s, columns, TERMS
+    )
+    assert failing == ["cost"]
 
 
 def test_the_command_samples_tries_and_registers(tmp_path):

@@ -20,6 +20,7 @@ from hushed.server._alone import locked_file
 from hushed.server._app import open_desk
 from hushed.server._audit import add_event, trail_head
 from hushed.server._log import Log
+from hushed.server._opening import open_own
 from hushed.server._requests import find_request
 from hushed.server._setup import check_server, make_server
 
@@ -270,3 +271,11 @@ def test_a_server_whose_lock_was_taken_reads_no_more_rows(folder):
         assert desk.alone
     finally:
         desk.close()
+
+
+def test_a_ledger_of_no_server_is_named_as_such(folder):
+    """Whether it was moved is asked of tables that it has not."""
+    (folder / "hushed.db").unlink()
+    Ledger(f"sqlite:///{folder}/hushed.db").close()
+    with pytest.raises(NotFound, match="belongs to no server"):
+        open_own(folder)

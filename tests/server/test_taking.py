@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from hushed.errors import LedgerUnavailable
+from hushed.ledger._running import RunningBalance
 from hushed.server import _taking
 from hushed.server._life import recover
 from hushed.server._people import set_active
@@ -97,6 +98,21 @@ def test_one_that_is_refused_takes_nothing_of_the_others(team, turns, monkeypatc
     assert told[3].json()["code"] == "quota_exceeded"
     assert told[4].json()["code"] == "key_reused"
     assert team.charges() == before + 1 + 3
+
+
+def test_the_words_of_a_refusal_are_found_by_the_thread_of_who_is_refused(team, monkeypatch):
+    """With exact sums it takes ten seconds to find what would fit, and nobody else waits for it."""
+    team.ask(team.ana, "judged", epsilon=0.9)
+    found, real = [], RunningBalance._refuse
+
+    def refuse(*asked):
+        found.append(threading.current_thread().name)
+        return real(*asked)
+
+    monkeypatch.setattr(RunningBalance, "_refuse", refuse)
+    assert team.ask(team.ana, "full", epsilon=0.9).json()["code"] == "quota_exceeded"
+    assert found
+    assert not [name for name in found if name.startswith("hushed-taken")]
 
 
 @pytest.mark.parametrize("error", [LedgerUnavailable("locked"), KeyError("private")])

@@ -118,9 +118,7 @@ class _Wanted:
         return tuple(self.made[name] for name in self.charges)
 
     def find_error(self) -> Exception | None:
-        """Give why it was not made, or may not have been made."""
-        if isinstance(self.error, DoesNotFit):
-            self.error = self.error.explain()
+        """Give why it was not made, or may not have been made; the words may be left to find."""
         if self.error is not None or self.ended:
             return self.error
         return LedgerUnavailable(
@@ -131,6 +129,8 @@ class _Wanted:
     def tell(self) -> tuple[Entry, ...]:
         """Tell the thread that wanted it what has come of it."""
         error = self.find_error()
+        if isinstance(error, DoesNotFit):
+            raise error.explain()
         if error is not None:
             raise error
         return self.entries()
@@ -170,7 +170,8 @@ def charge_each(
 def charge_many(ledger: Ledger, wishes: Sequence[Wish]) -> tuple[Exception | None, ...]:
     """Charge for many by one thread, as `charge_each` does for one; why each was refused, or None.
 
-    In a file it is one transaction, together with what other threads charge meanwhile.
+    In a file it is one transaction, together with what other threads charge meanwhile. Where a
+    charge does not fit, the words for it are left to find: the others would wait for them.
     """
     wanted = [_want(each) for each in wishes]
     if ledger._store.sqlite:

@@ -14,7 +14,7 @@ from hushed.ledger._entries import digest
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
-from hushed.server._schema import fetch_all
+from hushed.server._schema import fetch_all, has_tables
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -60,7 +60,7 @@ def was_moved(ledger: Ledger) -> bool:
     if not ledger._store.sqlite:
         return False
     with reading(ledger) as connection:
-        row = run(connection, _HEAD, {}).fetchone()
+        row = run(connection, _HEAD, {}).fetchone() if has_tables(connection) else None
     return row is not None and row[0] == _MOVED
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,8 @@ def replace_text(path: Path, text: str) -> None:
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a private file, all of it or nothing."""
     fresh = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    fresh.unlink(missing_ok=True)  # it may be a link to somewhere else
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         hand_over(file.fileno(), path.parent)
         file.write(content)
         file.flush()
@@ -49,16 +51,37 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
-def hand_over(file: int | Path, folder: Path) -> None:
-    """Give what the administrator has made in a folder to its owner, who serves what is in it."""
+def make_private_folder(path: Path) -> None:
+    """Make a folder that nobody else reads, unless it is there, for the owner of the one above."""
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        return
+    made = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        hand_over(made, path.parent)
+    finally:
+        os.close(made)
+
+
+def hand_over(file: int, folder: Path) -> None:
+    """Give what the administrator has made in a folder to its owner, who serves what is in it.
+
+    A file that has another name elsewhere, too, is not given away.
+    """
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        owner = folder.stat()
-        os.chown(file, owner.st_uid, owner.st_gid)
+        owner, given = folder.stat(), os.fstat(file)
+        if stat.S_ISDIR(given.st_mode) or given.st_nlink == 1:
+            os.chown(file, owner.st_uid, owner.st_gid)
 
 
 def open_lock(path: Path) -> IO[str]:
-    """Open a file that is locked; nobody else opens it, for whoever may read a file may lock it."""
-    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a")
+    """Open a file that is locked; nobody else opens it, for whoever may read a file may lock it.
+
+    A link is refused: the owner of the folder would be given what it leads to.
+    """
+    how = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    file = os.fdopen(os.open(path, how, 0o600), "a")
     with suppress(OSError):  # of another owner
         hand_over(file.fileno(), path.parent)
         if os.fstat(file.fileno()).st_mode & 0o077:

@@ -26,6 +26,7 @@ from hushed.releasing._pricing import foresee
 from hushed.server._audit import telling
 from hushed.server._config import DatasetSettings, Limits, Settings, explain, most_epsilon
 from hushed.server._datasets import Dataset, find_source, open_dataset, require_dataset
+from hushed.server._disk import make_private_folder
 from hushed.server._functions import (
     PLACE,
     Function,
@@ -89,7 +90,7 @@ def add_function(
         facts = _foresee(sensitivity, terms, found, settings.limits, ledger)
         path = Path(source.rpartition(":")[0])
         within = os.path.relpath(path.resolve(), folder.resolve())
-        (folder / PLACE).mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(folder / PLACE)
         sampled = sampled_file(folder, name)
         fresh = sampled.with_name(f"{sampled.name}.tried")
         write_private(fresh, _pack(sensitivity))
@@ -328,7 +329,12 @@ def _rehearse(
     }
     workers = Workers(1)
     try:
-        told = workers.ask(MACHINE, question)
+        try:
+            told = workers.ask(MACHINE, question | {"gaps": True})
+        except (Problem, Unforeseen):  # with a missing cell it may end its process, or never end
+            told = workers.ask(MACHINE, question)
+            others = [each for each in record.columns if each != found.user]
+            told["fails_on_missing"] = others
     except (Problem, Unforeseen) as error:
         why = error.detail if isinstance(error, Problem) and error.detail else str(error)
         return f"in a process of the server it is not a function as it was sampled: {why}", []

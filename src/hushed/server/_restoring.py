@@ -135,7 +135,7 @@ def _swap(fresh: Path, path: Path) -> str:
             with suppress(FileNotFoundError):
                 path.with_name(f"{path.name}{part}").rename(old.with_name(f"{old.name}{part}"))
         kept = str(old)
-    with fresh.open("rb") as file:
+    with os.fdopen(os.open(fresh, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         hand_over(file.fileno(), path.parent)
         os.fsync(file.fileno())
     fresh.rename(path)

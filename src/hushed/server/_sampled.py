@@ -216,7 +216,7 @@ def judge_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         return {"problem": "bad_value", "detail": error.message}
     found = tell_price(priced.guarantee, priced.loss) | {"digest": priced.question}
     seconds = told["run_seconds"]
-    if told.get("aloud") and wanted["block_rows"] is None and process_time() - began < seconds / 8:
+    if told.get("gaps") and wanted["block_rows"] is None and process_time() - began < seconds / 8:
         gaps = list_failing(loaded, wanted["columns"], table.user, began + seconds / 2)
         found["fails_on_missing"] = gaps
     return found

@@ -40,7 +40,7 @@ class Leaving:
     Nothing is lost by that: what was charged is answered by the next start, as after a kill.
     """
 
-    desk: Desk | None
+    desk: Desk
     _begun: threading.Event = field(default_factory=threading.Event, repr=False)
     _over: threading.Event = field(default_factory=threading.Event, repr=False)
     _watching: threading.Thread = field(init=False, repr=False)
@@ -56,7 +56,6 @@ class Leaving:
 
     def end(self, *, goes_on: bool) -> None:
         """Let the process go on, or end by itself, which it does unless something is under way."""
-        self.desk = None
         others = {threading.current_thread(), threading.main_thread()}
         left = [] if goes_on else [t for t in threading.enumerate() if not t.daemon]
         for each in set(left) - others:
@@ -79,9 +78,8 @@ class Leaving:
         _exit(_STOPPED)
 
     def _give_up(self) -> None:
-        if (desk := self.desk) is not None:
-            desk.log("stop cut off", runs=len(desk.queue.list_running()))
-            desk.give_up()
+        self.desk.log("stop cut off", runs=len(self.desk.queue.list_running()))
+        self.desk.give_up()
 
 
 @called_as('hs.server.serve("server")')
@@ -131,8 +129,10 @@ def serve_program(folder: str | Path, web: int, *, goes_on: bool = False) -> Non
             else:
                 _keep(desk, place, web, leaving)
     finally:
-        desk.close()
-        leaving.end(goes_on=goes_on)
+        try:
+            desk.close()  # which somebody may cut short, too
+        finally:
+            leaving.end(goes_on=goes_on)
 
 
 def _serve_here(desk: Desk, leaving: Leaving) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hushed.errors import HushedError, LedgerUnavailable, Overspent
+from hushed.ledger._running import DoesNotFit
 from hushed.ledger._together import Wish, charge_many, reading_in_turn
 from hushed.server._callers import Callers, find_share_within
 from hushed.server._datasets import Dataset
@@ -187,7 +188,7 @@ class Taking:
 
     def _end(self, due: _Due, error: Exception | None) -> Taken | Exception:
         """Show what was charged; why something does not fit takes a thread of its own to say."""
-        if isinstance(error, (KeyTaken, Overspent)):
+        if isinstance(error, (KeyTaken, Overspent, DoesNotFit)):
             return due.caller
         try:
             return error or due.place.show(begin(self._desk, due.made[-1]), due.caller.name)
