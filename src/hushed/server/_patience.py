@@ -214,7 +214,7 @@ class Impatient(HttpToolsProtocol):
         """Go on: everything was taken."""
         super().resume_writing()
         self._stop_looking()
-        if not self.cycle.response_complete:  # else it may ask something more
+        if self.cycle is not None and not self.cycle.response_complete:  # else it may ask more
             self._slow.pop(self, None)
 
     def _look_again(self) -> None:

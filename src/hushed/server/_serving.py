@@ -195,8 +195,8 @@ def stopping(leaving: Leaving) -> Iterator[threading.Event]:
 
     def hear(number: int, frame: object) -> None:  # noqa: ARG001
         heard.append(number)
+        leaving.begin()  # first: whatever keeps the stop from being told, the process ends
         stop.set()
-        leaving.begin()
 
     before = {each: signal.signal(each, hear) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
