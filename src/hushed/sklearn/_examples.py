@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -82,7 +82,7 @@ class Scheme:
 
 def as_table(features: Any) -> Floats:
     """Read cells as numbers; one that is missing, in whatever way, is none."""
-    _refuse_masked(features)
+    _refuse_masked(features, features if _is_listed(features) else ())
     found = np.asarray(features)
     objects = found.dtype == object
     if objects:
@@ -198,25 +198,25 @@ def _as_array(values: Any) -> Any:
     """
     if type(values) is np.ndarray:
         return values
-    _refuse_masked(values)
     told = ""
-    try:
+    try:  # of a class of the caller's it may speak, or fail
+        rows = call_privately(list, values) if _is_listed(values) else []
         found = call_privately(np.asarray, values)
         if not hasattr(type(values), "dtype") and found.dtype.kind not in "biufc":
             found = call_privately(partial(np.asarray, dtype=object), values)
     except BadFunction:
         told = "X and y must be arrays, frames or lists, all rows of one length"
-    if not told:
-        return found
-    raise BadRows(told)
+    if told:
+        raise BadRows(told)
+    _refuse_masked(values, rows)
+    return found
 
 
-def _refuse_masked(values: Any) -> None:
+def _refuse_masked(values: Any, rows: Iterable[Any]) -> None:
     """Refuse a masked array, or a list of such rows: as a plain one it shows what its mask hides.
 
     A masked cell of a list is none of these: it hides nothing, and is missing.
     """
-    rows = list(values) if _is_listed(values) else []
     if any(is_a(each, np.ma.MaskedArray) and each is not np.ma.masked for each in (values, *rows)):
         raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
 
