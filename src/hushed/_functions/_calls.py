@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,6 +17,7 @@ from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
 from hushed._ground.calls import called_as
 from hushed._ground.exact import moved_by_rounding
+from hushed._ground.forks import ForkSafeLock
 from hushed._ground.own_words import is_own
 from hushed._ground.stops import watch_stops
 from hushed._ground.tensors import fetch
@@ -30,17 +29,7 @@ from hushed.errors import BadFunction, RandomFunction
 Answer = TypeVar("Answer")
 
 # One thread at a time may have the global generators seeded for its call.
-_SEEDED = threading.RLock()
-
-
-def _reset_after_fork() -> None:
-    """After a fork another thread's call is gone, and what it held would stay held."""
-    global _SEEDED  # noqa: PLW0603
-    _SEEDED = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+_SEEDED = ForkSafeLock()
 
 
 def answer(

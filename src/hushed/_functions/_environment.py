@@ -6,7 +6,6 @@ user's function, the thread pools of BLAS and OpenMP are therefore held to one t
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import threading
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hushed._ground.forks import do_in_forked_children
 from hushed._ground.tensors import Precision, device_facts, epsilon_of
 
 _ALWAYS = frozenset({"python", "numpy", "machine", "libc", "cpu"})
@@ -99,8 +99,7 @@ def _set(pool: Any, threads: int) -> None:
 
 
 _POOLS = _Pools()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOLS.forked)
+do_in_forked_children(_POOLS.forked)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from hushed._functions._garbage import collect, count_collections
+from hushed._ground.forks import do_in_forked_children
 
 
 class _Here(threading.local):
@@ -382,8 +383,7 @@ def _reset_after_fork() -> None:
     _WATCH.calls = set() if _HERE.call is None else {_HERE.call}
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+do_in_forked_children(_reset_after_fork)
 
 
 @contextmanager

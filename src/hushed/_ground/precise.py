@@ -8,8 +8,6 @@ has to itself as long as it has set a precision.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,19 +15,11 @@ from typing import Any
 import mpmath
 from mpmath.ctx_mp import MPContext
 
+from hushed._ground.forks import ForkSafeLock
+
 Mpf = Any  # a number of that context
 _KEPT = 4096  # bits of constants: mpmath keeps the longest that it met, and sets it in two steps
-_TURN = threading.RLock()
-
-
-def _reset_after_fork() -> None:
-    """After a fork another thread's turn is gone, and what it held would stay held."""
-    global _TURN  # noqa: PLW0603
-    _TURN = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+_TURN = ForkSafeLock()
 
 
 class _Context(MPContext):  # type: ignore[misc]

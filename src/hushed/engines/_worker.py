@@ -8,7 +8,6 @@ import os
 import pickle
 import socket
 import struct
-import threading
 import time
 import uuid
 from contextlib import nullcontext
@@ -18,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.forks import ForkSafeLock
 from hushed._ground.types import Floats
 from hushed.engines._errors import pack_error
 from hushed.engines._generators import set_apart
@@ -27,8 +27,8 @@ from hushed.errors import BadFunction
 
 # Known to a process and to what is pickled by it: is a worker the process that sent the work?
 _PROCESS = uuid.uuid4().hex
-_LOADING = threading.Lock()
-_RUNNING = threading.RLock()
+_LOADING = ForkSafeLock()
+_RUNNING = ForkSafeLock()
 _LENGTH = struct.Struct("<Q")
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from hushed._functions._silence import silence
 from hushed._ground.calls import called_as
+from hushed._ground.forks import do_in_forked_children
 from hushed._ground.printing import format_exactly, format_up
 from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee, Neighbours, RowUnit, Unit
@@ -41,9 +42,7 @@ def _in_child() -> None:
     _Process.mark = object()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
-
+do_in_forked_children(_in_child)
 
 _BELOW = Crossing(above=False)
 _PLAIN = {int, float, np.float64, np.int64}  # no code of anybody else's runs as they are read

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
-from threading import RLock
 from typing import Any
 
-_STATE: dict[str, Any] = {"lock": RLock()}
+from hushed._ground.forks import ForkSafeLock, do_in_forked_children
+
+_COMPILING = ForkSafeLock()
+_STATE: dict[str, Any] = {}  # the setting of the user, while a thread compiles
 
 
 def compile_sql(query: Any) -> str:
@@ -16,7 +17,7 @@ def compile_sql(query: Any) -> str:
 
     backend = query.get_backend()
     kind: Any = type(backend.compiler)
-    with _STATE["lock"]:
+    with _COMPILING:
         before, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
         _STATE["before"] = before
         given, backend.compiler = backend.compiler, _limit_without_copies(kind)
@@ -47,14 +48,12 @@ def _limit_without_copies(kind: Any) -> Any:
     return type(kind.__name__, (kind,), {"visit_Limit": visit_limit})()
 
 
-def _reset_after_fork() -> None:
-    """After a fork no other thread compiles any more: make a new lock, and restore the setting."""
-    _STATE["lock"] = RLock()
+def _restore_setting() -> None:
+    """After a fork no other thread compiles any more, to put the setting back."""
     if "before" in _STATE:
         import ibis  # noqa: PLC0415
 
         ibis.options.sql.fuse_selects = _STATE.pop("before")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+do_in_forked_children(_restore_setting)
