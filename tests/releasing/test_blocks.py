@@ -194,7 +194,7 @@ def test_a_subclass_is_none_of_ours():
 @pytest.mark.parametrize("which", MADE)
 def test_an_altered_certificate_contradicts_itself(which):
     """Every number that follows from others, every name and every type."""
-    from hushed.releasing._certificate import certify_blocks
+    from hushed.releasing._certifying import certify_blocks
 
     loaded = json.loads(certify_blocks(MADE[which][1], "f").to_json())
     assert hs.verify(json.dumps(loaded)).reproduced

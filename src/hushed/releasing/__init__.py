@@ -1,7 +1,8 @@
 """Releases and their certificates: what was promised, and whether it holds."""
 
 from hushed.releasing._above_threshold import AboveThreshold
-from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
+from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
+from hushed.releasing._certifying import certify
 from hushed.releasing._find_bound import find_bound
 from hushed.releasing._release import Release, release
 from hushed.releasing._stated_error import StatedError

@@ -27,7 +27,8 @@ from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.mechanisms._sparse_vector import SparseVector, round_down, to_double
 from hushed.noise import discrete_exponential
-from hushed.releasing._certificate import Certificate, certify
+from hushed.releasing._certificate import Certificate
+from hushed.releasing._certifying import certify
 from hushed.releasing._transcript import Crossing, Transcript, write_transcript
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 

@@ -23,7 +23,7 @@ from hushed.blocks._tried import was_tried
 from hushed.errors import ParameterError
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._blocks import digest_blocks, name_function, name_silent
-from hushed.releasing._certificate import certify_blocks
+from hushed.releasing._certifying import certify_blocks
 from hushed.releasing._layouts import refuse_blocks
 from hushed.releasing._statistic_release import Released, draw_and_store
 from hushed.statistics import Statistic

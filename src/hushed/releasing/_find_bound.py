@@ -20,7 +20,7 @@ from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.mechanisms._bound_search import ARGUMENTS, SMALLEST, BoundSearch, Side
-from hushed.releasing._certificate import certify
+from hushed.releasing._certifying import certify
 from hushed.releasing._release import Release
 from hushed.releasing._statistic_release import draw_and_store
 from hushed.sensitivity import Sensitivity, proven_sensitivity

@@ -10,7 +10,8 @@ from hushed._functions._gate import Outside
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
 from hushed.privacy_loss import PrivacyProfile
-from hushed.releasing._certificate import Certificate, certify
+from hushed.releasing._certificate import Certificate
+from hushed.releasing._certifying import certify
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._questions import question_of
 from hushed.spaces._bound import require_own_statistic

@@ -43,7 +43,8 @@ from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS, Statisti
 from hushed.posterior import Posterior
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
-from hushed.releasing._certificate import Certificate, certify
+from hushed.releasing._certificate import Certificate
+from hushed.releasing._certifying import certify
 from hushed.releasing._layouts import refuse_layout
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._names import list_named, name_chosen, name_numbers, name_value, names_of

@@ -24,7 +24,8 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.ledger._failures import write_failure
 from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.mechanisms._registry import StatisticMechanism
-from hushed.releasing._certificate import Certificate, certify_statistic
+from hushed.releasing._certificate import Certificate
+from hushed.releasing._certifying import certify_statistic
 from hushed.releasing._layouts import refuse_layout
 from hushed.releasing._statistics import check_chain, digest_question
 from hushed.releasing._stored import read_release, write_release

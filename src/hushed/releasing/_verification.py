@@ -18,14 +18,8 @@ from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._agreement import compare_promises, compare_samples, name_unproven
 from hushed.releasing._blocks import is_rebuilt_blocks, rebuild_blocks
-from hushed.releasing._certificate import (
-    Certificate,
-    MechanismRecord,
-    SamplingRecord,
-    certify,
-    certify_blocks,
-    certify_statistic,
-)
+from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
+from hushed.releasing._certifying import certify, certify_blocks, certify_statistic
 from hushed.releasing._consistency import build_mechanism, rebuild_mechanism
 from hushed.releasing._population_words import is_encoded
 from hushed.releasing._statistics import is_rebuilt, rebuild

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._ground.calls import called_as
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_up
 from hushed._ground.tensors import devices_in
 from hushed.errors import ParameterError
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
-from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS
+from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS
+from hushed.releasing._accuracy_words import explain_drawn_accuracy
+from hushed.releasing._assumption_words import explain_assumed
 from hushed.releasing._blocks import (
     explain_blocks_accuracy,
     explain_blocks_assumptions,
     explain_blocks_reach,
 )
-from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
-    ROWS_ALONE,
     describe_change,
     describe_reach,
-    doubt_average,
-    list_numbers,
-    name_average,
     name_trials,
     name_units,
 )
 from hushed.releasing._population_words import (
-    describe_comparison,
-    describe_drawing,
     describe_range,
     describe_route,
     describe_search,
     describe_source,
-    describe_trust,
     name_exchanged,
     plain_words,
 )
@@ -58,7 +51,7 @@ from hushed.sensitivity._remarks import (
 )
 
 if TYPE_CHECKING:
-    from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
+    from hushed.releasing._certificate import Certificate, SamplingRecord
 
 _ANEW = {
     True: "In a new process, which never saw the neighbours of some tables, it answered them alike",
@@ -103,10 +96,10 @@ def explain_certificate(certificate: Certificate) -> str:
     else:
         parts = [
             _promise(certificate),
-            _accuracy(certificate),
+            explain_drawn_accuracy(certificate),
             _reach(certificate),
             *_describe_watch(certificate),
-            _assumptions(certificate),
+            explain_assumed(certificate),
         ]
     if certificate.charged:
         parts.append(f"What it was charged to: {flat(certificate.charged)}")
@@ -181,105 +174,6 @@ def _describe_author(name: str) -> str:
         "sensitivity was stated by its author, and neither proven nor checked. Nor is it known how "
         "it draws its noise: unless it takes it from hushed.noise, the last digits of the answer "
         "may tell the exact one, whatever epsilon says."
-    )
-
-
-def _accuracy(certificate: Certificate) -> str:
-    m = certificate.mechanism
-    if m.accuracy is None:
-        return f"How exact the answer is: not stated of {m.name}."
-    error = format_up(m.accuracy, 4)
-    kind = CERTIFIED.get(m.name)
-    law = kind.law_name or m.name if kind else m.name
-    if kind and kind.outcome:
-        rows = "users" if certificate.guarantee.unit == "user" else "rows"
-        rows = "people" if certificate.person else rows
-        what = kind.outcome.format(error=error, values=m.values, rows=rows)
-    elif m.values == 1:
-        of = name_average(certificate.sampling) or "the exact answer"
-        what = f"the released number is within {error} of {of}"
-    else:
-        of = name_average(certificate.sampling) or "the exact ones"
-        what = f"all {m.values} released numbers are within {error} of {of}"
-    scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
-    by = ", as its author states," if m.stated else ""
-    grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
-    head = f"How exact the answer is: {_name_fit(m)}{law} noise{scale}{grid}"
-    return (
-        f"{head}. With probability 95 %{by} {what}"
-        f"{_describe_average(certificate)}."
-        f"{_describe_usual(certificate)}{_describe_penalty(certificate)}{_describe_values(m)}"
-    )
-
-
-def _name_fit(record: MechanismRecord) -> str:
-    """Name the fit that noise stood in the objective of: all of it follows from its parameters."""
-    if record.name != ObjectiveDraw.name or record.stated:
-        return ""
-    stated = record.parameters
-    penalty = float(stated["penalty"])
-    names = "coef_ and intercept_" if stated["intercept"] else "coef_"
-    if stated["family"] == "huber":
-        fit = f"Ridge with the Huber loss, alpha = {penalty:.6g}"
-    else:
-        fit = f"LogisticRegression for {stated['classes']} classes, C = {1 / penalty:.6g}"
-    return f"released were {names} of {fit}, by "
-
-
-def _describe_average(certificate: Certificate) -> str:
-    """Say that an average over blocks is another answer than that of the whole table."""
-    sampling, kind = certificate.sampling, CERTIFIED.get(certificate.mechanism.name)
-    average = name_average(sampling)
-    if sampling is None or not average:
-        return ""
-    head = f". Scores are those of {average}" if kind and kind.outcome else ""
-    return f"{head}: {doubt_average(sampling)}"
-
-
-def _describe_values(record: MechanismRecord) -> str:
-    """Say how exact the values are that a sparse vector tells."""
-    scale = record.value_scale
-    if scale is None:
-        return ""
-    far = scale * math.log(20) + 2.0 ** ((record.grid or 0) + 1)
-    return (
-        " The value of each one found above is told, too, with Laplace noise of its own of scale "
-        f"{format_down(scale, 4)}: with probability 95 % it is within {format_up(far, 4)} of the "
-        "exact answer."
-    )
-
-
-def _describe_penalty(certificate: Certificate) -> str:
-    """Say which fit a private one is near, where the penalty that was asked for is too small."""
-    if certificate.mechanism.name != ObjectiveDraw.name:
-        return ""
-    made = rebuild_mechanism(certificate).mechanism
-    if made.used_penalty == made.penalty:
-        return ""
-    return (
-        f" Both fits have a penalty of {format_up(made.used_penalty, 4)} in place of the "
-        f"{format_up(made.penalty, 4)} that was asked for: at this epsilon a smaller one is not "
-        "allowed."
-    )
-
-
-def _describe_usual(certificate: Certificate) -> str:
-    """Say what is met by most columns, where the stated error is one for the worst of them."""
-    if certificate.mechanism.name != BoundSearch.name:
-        return ""
-    search = rebuild_mechanism(certificate).mechanism
-    rows = "users" if certificate.guarantee.unit == "user" else "rows"
-    rows = "people" if certificate.person else rows
-    half, most = (format_up(search.usual_accuracy(beta), 4) for beta in (0.5, 0.05))
-    enough = format_up(2 * search.accuracy(), 4)
-    # Beyond a larger one lie no more rows, so that what is said of the smallest one holds.
-    first = "-" * (search.side == "low") + format_up(search.smallest, 4)
-    return (
-        f" That is for the worst column. It is less, at most {half} {rows} in half of the searches "
-        f"and {most} in 95 %, for a column in which {enough} {rows} or more lie beyond the first "
-        f"candidate, {first}, and the number beyond a candidate, once it is below that, falls at "
-        "least as fast as the square root of the candidate grows (a Pareto tail of index 1/2 or "
-        "more). Zeros and missing values lie beyond none."
     )
 
 
@@ -451,132 +345,4 @@ def _person_words(certificate: Certificate) -> str:
     return (
         " The promise is for rows: somebody with several is protected less, for each of them "
         f"costs {cost}{more}."
-    )
-
-
-def _assumptions(certificate: Certificate) -> str:
-    sampling = certificate.sampling
-    lines = _of_release(certificate)
-    if sampling is not None:
-        lines = [*_of_population(sampling), *lines, *_of_declarations(sampling)]
-    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
-
-
-def _of_release(certificate: Certificate) -> list[str]:
-    """Say what every release takes for granted, and what its mechanism does."""
-    sampling, record = certificate.sampling, certificate.mechanism
-    lines = [
-        _of_questions(certificate)
-        if record.name == "above-threshold"
-        else "the number of released values does not depend on the rows"
-        if sampling is None or not sampling.names
-        else "the number of released values, and how they are called, do not depend on the rows: "
-        "the names are those of public answers",
-        "the released answer is the function's only output: not its running time, its messages or "
-        "whether it fails",
-        "the function and all settings were chosen without looking at the private rows",
-        *([ROWS_ALONE] if record.name != "above-threshold" else []),
-    ]
-    if _is_monotone(record) and record.name != "above-threshold":
-        lines.append(
-            "for any two neighbouring tables all scores move the same way, as declared: epsilon "
-            "rests on it"
-        )
-    if record.name == PosteriorDraw.name:
-        lines += [
-            "log_likelihood keeps nothing of a row for its call on another one"
-            + (
-                ", and does not look at the rows beside it, as declared (tried on some)"
-                if sampling is not None and sampling.batch
-                else ""
-            ),
-            *(
-                [describe_search("what it", certificate.unsearched)]
-                if certificate.unsearched
-                else []
-            ),
-            "one draw was released, which is no mean of the posterior: it has the spread of the "
-            "posterior tempered by epsilon, and each further draw costs as much again",
-        ]
-    return lines
-
-
-def _of_population(sampling: SamplingRecord) -> list[str]:
-    """Say what a sampled sensitivity takes for granted of rows, population and function."""
-    drawn = describe_drawing(sampling)
-    whose, one = "the private rows", "row"
-    if sampling.user is not None:
-        whose, one = "the people in the private table, each with all rows,", "person"
-    return [
-        f"{whose} are independent draws from {drawn[0]}"
-        if not sampling.shift
-        else f"{whose} are independent draws from a distribution Q with KL(P || Q) of at most "
-        f"{format_down(sampling.shift)} per {one}, where P is {drawn[0]}",
-        *drawn[1:],
-        *describe_trust(sampling),
-        f"the population is public{describe_comparison(sampling)}"
-        if sampling.population_is_public
-        else "the population was made from the private rows, so none of this protects them",
-        "the sampler's seed was fixed in advance: trying several and keeping the smallest "
-        "sensitivity voids gamma",
-        "no earlier answer about these rows decided which function was sampled, or how: gamma does "
-        "not hold for one that an answer led to",
-        "the function is deterministic, and keeps nothing of the rows for its next call (what "
-        "it keeps in files, databases or other processes, in modules of installed packages, in "
-        "the subclasses, registered classes or declared fields of a class, or under names that "
-        "it computes, is not seen)",
-    ]
-
-
-def _of_declarations(sampling: SamplingRecord) -> list[str]:
-    """Say what was declared of the table and the function."""
-    lines = []
-    if sampling.sizes:
-        lines.append(
-            f"the private table has {list_numbers(sampling.sizes)} {name_exchanged(sampling)}"
-        )
-    if sampling.monotone:
-        lines.append(
-            "each number of the answer goes only up or only down with each cell of a row, as "
-            f"declared (tried on a few rows, up to {_name_let_pass(sampling)})"
-        )
-    if sampling.symmetric:
-        lines.append(
-            f"the order of the {name_exchanged(sampling)} does not change the answer, as "
-            f"declared (tried on a few orders, up to {_name_let_pass(sampling)})"
-        )
-    elif not sampling.reach().whole and sampling.user is None:
-        lines.append("the record in question sits at a random position of the table")
-    if sampling.updated:
-        lines.append(
-            "a replaced row changes the answer as the caller's update of it says, as declared "
-            f"(tried on some neighbours, up to {_name_let_pass(sampling)})"
-        )
-    if sampling.batch:
-        lines.append(
-            "the tables that are answered together do not change each other's answers, as declared "
-            f"(tried on some tables, up to {_name_let_pass(sampling)})"
-        )
-    return lines
-
-
-def _name_let_pass(sampling: SamplingRecord) -> str:
-    """Name what a declared function may be off by, where it was tried."""
-    if sampling.dtype == "float64":
-        return "a millionth of the sensitivity"
-    return f"what rounding does in {sampling.dtype}, which was added to the sensitivity"
-
-
-def _is_monotone(record: MechanismRecord) -> bool:
-    """Whether a caller declared that all answers move the same way, which nothing here checks."""
-    return record.parameters.get("monotone") is True and not record.stated
-
-
-def _of_questions(certificate: Certificate) -> str:
-    """Say what is left to who asks of a sparse vector."""
-    same = _is_monotone(certificate.mechanism)
-    return (
-        f"every answer that was asked moves by at most {format_up(certificate.sensitivity)}, also "
-        "where the question followed from earlier answers, and none fails to be a number"
-        + (", and for any two neighbouring tables all of them move the same way" if same else "")
     )
