@@ -9,7 +9,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.releasing import Verification, _certificate, _release, _statistic_release, certify
+from hushed.releasing import Verification, _certifying, _release, _statistic_release, certify
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -467,7 +467,7 @@ def test_a_certificate_does_not_tell_how_long_the_private_rows_took(monkeypatch,
 
         return asked
 
-    for module in (_certificate, _release):
+    for module in (_certifying, _release):
         monkeypatch.setattr(module, "datetime", Clock)
     for module, name in ((_release, "answer_private_rows"), (_statistic_release, "_draw")):
         monkeypatch.setattr(module, name, takes_an_hour(getattr(module, name)))

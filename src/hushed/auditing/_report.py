@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from hushed._ground.calls import given_by
-from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Card, Shown, draw_bound, draw_pairs
 from hushed._ground.printing import (
     Spelling,
-    describe_uncertainty,
-    flat,
     format_down,
-    format_up,
-    percent_up,
     spell_argument,
 )
 from hushed._ground.read_only import read_state
 from hushed.auditing._bounds import Counts
-from hushed.auditing._claims import Claim, read_distance
+from hushed.auditing._claims import Claim
 from hushed.auditing._goal import adapt_claim
 from hushed.auditing._outcomes import find_event
-from hushed.auditing._outputs import LOWEST_BIT
 from hushed.auditing._pairs import Pair, Relation
+from hushed.auditing._report_words import describe_claim, explain_report, show_pair, tell_witness
 from hushed.divergences import DeltaEstimate
 from hushed.guarantee import Guarantee
 
 Verdict = Literal["violated", "not refuted"]
-
-_MOST_SHOWN = 80  # letters of the inputs of a pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -68,7 +59,7 @@ class Witness(Shown):
         return self.likelier, first if self.likelier == "neighbour" else "neighbour"
 
     def __str__(self) -> str:
-        return _tell_witness(self, _show_pair(self.pair))
+        return tell_witness(self, show_pair(self.pair))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +189,7 @@ class AuditReport(Shown):
             title=f"Audit: {self.verdict}",
             text=self.explain(),
             facts=(
-                ("claim", self._describe_claim()),
+                ("claim", describe_claim(self)),
                 ("epsilon at least", format_down(self.epsilon_low)),
                 ("confidence", format_down(self.confidence)),
                 ("runs on each side", f"{self.samples:,}"),
@@ -237,189 +228,10 @@ class AuditReport(Shown):
             Paragraphs: the verdict, the certificate, the evidence, with ``"not refuted"`` what
             could not be seen, and the estimate, apart.
         """
-        private = getattr(self.claim, "data_dependent", False)  # its pairs may be those rows
-        pair = flat(self.witness.pair.name) if private else _show_pair(self.witness.pair)
-        return "\n\n".join(
-            part
-            for part in (
-                f"{self._describe_verdict()}: the claim {self._describe_claim()}.",
-                self._describe_inputs(),
-                self._describe_certified(),
-                self._describe_draws(),
-                f"Evidence. {_tell_witness(self.witness, pair)}.",
-                self._describe_failed(),
-                self._describe_bits(spell),
-                self._describe_chance(),
-                self._describe_power(),
-                self._describe_unseen(),
-                self._describe_estimate(),
-                f"{self.samples:,} runs on each side over "
-                f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
-                f"{self.seed}, {self.seconds:.1f} s.{self._describe_spent()}",
-                self._describe_seed(),
-            )
-            if part
-        )
+        return explain_report(self, spell)
 
     def __str__(self) -> str:
         return self.explain()
-
-    def _describe_claim(self) -> str:
-        """Words for the claim, and for the neighbours on which it was judged."""
-        whom = (
-            "for neighbours that are query answers, all of which may move by at most 1"
-            if self.relation == "answers"
-            else f"for {self.relation} neighbours"
-        )
-        return f"{adapt_claim(self.claim).describe()} {whom}"
-
-    def _describe_verdict(self) -> str:
-        return self.verdict.upper() + (" for this sensitivity" if self.population else "")
-
-    def _describe_certified(self) -> str:
-        head = f"Certified with confidence {format_down(self.confidence)}:"
-        claim = adapt_claim(self.claim)
-        both = (
-            f"epsilon is at least {format_down(self.epsilon_low)} "
-            f"at delta = {format_down(claim.delta)}; "
-            f"delta is at least {format_down(self.delta_low)} "
-            f"at epsilon = {format_down(claim.epsilon)}"
-        )
-        if self.population is not None:
-            p = self.population
-            return (
-                f"Tests of {p.caught} of {p.drawn} pairs drawn from the population contradict the "
-                f"claimed epsilon and delta, each by itself, and {p.needed} contradict gamma. "
-                f"{head} the share of pairs that violate them is at least "
-                f"{format_down(p.share_low, 4)}. On more than a share gamma of pairs {both}."
-            )
-        return f"{head} {claim.describe_measured(self.measured)}{both}.{self._name_pairs()}"
-
-    def _describe_draws(self) -> str:
-        """Say how drawn pairs differ, and what their share is about."""
-        if self.population is None:
-            return ""
-        done = "taken away" if self.relation == "add-remove" else "replaced"
-        where = "a row at a random position"
-        if self.population.position == "last":
-            where = "the last row, for the order of rows was declared to have no effect,"
-        return (
-            f"In each pair {where} is {done}. The share is that under the one sensitivity at hand: "
-            "a sampled promise counts into gamma the chance that its sample was unlucky, and with "
-            "that chance a right one is called violated here. A gamma calibrated as 'marginal' is "
-            "an average over samples, which the share of one does not contradict."
-        )
-
-    def _name_pairs(self) -> str:
-        if self.mode != "sequential" or self.verdict != "violated" or len(self.tried) == 1:
-            return ""
-        if not self.named:
-            return " Some pair of those tried violates; the one below shows most, uncertified."
-        return f" Certified by name: {flat(', '.join(self.named))}."
-
-    def _describe_inputs(self) -> str:
-        if self.relation != "answers":
-            if self.population is not None or not read_distance(self.claim)[0]:
-                return ""
-            return "Whose rows they are in which a pair differs was taken on your word."
-        return (
-            "The inputs were query answers. A mechanism whose input is a table has other "
-            "neighbours: audit it on pairs of tables."
-        )
-
-    def _describe_failed(self) -> str:
-        """Say how many runs failed, and what the claim is about then."""
-        if not self.failed:
-            return ""
-        share = percent_up(self.failed / self.made)
-        return (
-            f"Failed runs. {self.failed:,} of {self.made:,} runs on both inputs, {share} %, raised "
-            "an exception or ended without an answer. Whoever uses the mechanism sees that, so a "
-            "failure is an outcome like any other: verdict and bounds are about the mechanism "
-            "with its failures, and hardly about the answers that these runs did not give. If it "
-            "should not fail so often, mend it, or its inputs, and audit it again."
-        )
-
-    def _describe_bits(self, spell: Spelling) -> str:
-        """Say how to judge values alone, where low bits are the evidence."""
-        if self.verdict != "violated" or LOWEST_BIT not in self.witness.event:
-            return ""
-        return (
-            "The event looks at the low bits of doubles, by which noise that is drawn in floating "
-            "point gives the answer away, also where its scale is right: a leak of the program, "
-            f"not of the formula. {spell('bits', False)} judges the values alone."
-        )
-
-    def _describe_chance(self) -> str:
-        """Say how often a right mechanism gets this verdict, where pairs are given."""
-        if self.verdict != "violated" or self.population is not None:
-            return ""
-        chance = format_up(float(1 - decimal_of(self.confidence)), 3)
-        return (
-            "With a fresh seed a mechanism that keeps its claim gets this verdict with probability "
-            f"at most {chance}. Where a bound is hardly above the claim, repeat the audit with "
-            "another seed."
-        )
-
-    def _describe_power(self) -> str:
-        """Say what would have been caught, where nothing was."""
-        if self.verdict == "violated":
-            return ""
-        if not math.isfinite(self.minimum_detectable):
-            return (
-                "Not refuted is not private. An event as frequent as the one above shows no "
-                "violation of this claim, however large. Try more samples and other pairs."
-            )
-        about = "about " if self.mode == "sequential" else ""
-        where = " on that pair" if self.population is not None else ""
-        return (
-            f"Not refuted is not private. {adapt_claim(self.claim).quantity} of {about}"
-            f"{format_up(self.minimum_detectable)} or more would have been caught{where} with "
-            "probability 0.95 if it showed in an event as rare as the one above. A smaller one, or "
-            "one that shows only in other events or on other pairs, may have been missed."
-        )
-
-    def _describe_unseen(self) -> str:
-        """Say how many pairs of the population can be bad enough to be caught."""
-        if self.population is None:
-            return ""
-        return (
-            f"With confidence {format_down(self.confidence)} by itself, at most a share "
-            f"{format_up(self.population.share_high, 3)} of all pairs has a violation that so many "
-            "runs catch with probability 0.95; nothing is said of pairs that the population does "
-            "not yield."
-        )
-
-    def _describe_spent(self) -> str:
-        """Say why fewer runs are counted for the event than were made."""
-        if self.mode != "fixed":
-            return ""
-        chosen = "event" if len(self.tried) == 1 else "pair and event"
-        return (
-            f" {self.witness.counts.samples:,} of them judged the event; the others came before, "
-            f"and chose the {chosen}."
-        )
-
-    def _describe_seed(self) -> str:
-        """Say that the seed does not repeat the audit, where it does not."""
-        if self.seeded:
-            return ""
-        return (
-            "The seed does not repeat this audit: the mechanism takes randomness from elsewhere "
-            "(the system, a global generator, or a state of its own), not from the generator it is "
-            "given alone. So the same call may give other numbers, and another verdict."
-        )
-
-    def _describe_estimate(self) -> str:
-        if self.estimate is None:
-            return ""
-        grid = self.estimate.epsilon
-        index = int(abs(grid - adapt_claim(self.claim).epsilon).argmin())
-        return (
-            f"Estimate, not a certificate: delta at epsilon = {grid[index]:.6g} is about "
-            f"{self.estimate.values[index]:.4g} "
-            f"({describe_uncertainty(self.estimate.standard_error[index])})."
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain record.
@@ -433,7 +245,7 @@ class AuditReport(Shown):
         c, w = self.witness.counts, self.witness
         record: dict[str, Any] = {
             "verdict": self.verdict,
-            "claim": self._describe_claim(),
+            "claim": describe_claim(self),
             "relation": self.relation,
             "confidence": self.confidence,
             "mode": self.mode,
@@ -459,19 +271,9 @@ class AuditReport(Shown):
             "named": list(self.named),
             "seconds": self.seconds,
             "seed": self.seed,
-            "estimate": None,
-            "population": None,
+            "estimate": None if self.estimate is None else _write_estimate(self.estimate),
+            "population": None if self.population is None else asdict(self.population),
         }
-        if self.estimate is not None:
-            record["estimate"] = {
-                "epsilon": self.estimate.epsilon.tolist(),
-                "delta": self.estimate.values.tolist(),
-                "standard_error": [
-                    None if math.isnan(each) else each
-                    for each in self.estimate.standard_error.tolist()
-                ],
-                "note": "point estimates, not a certificate",
-            }
         if self.failed:
             record["failed"] = {"runs": self.made, "failed": self.failed}
         if not self.seeded:
@@ -479,16 +281,6 @@ class AuditReport(Shown):
         if self.outcomes is not None:
             likelier, other = map(list, self.outcomes)
             record["outcomes"] = {"likelier": likelier, "other": other}
-        if self.population is not None:
-            p = self.population
-            record["population"] = {
-                "drawn": p.drawn,
-                "caught": p.caught,
-                "needed": p.needed,
-                "share_low": p.share_low,
-                "share_high": p.share_high,
-                "position": p.position,
-            }
         return record
 
     def to_json(self) -> str:
@@ -502,43 +294,15 @@ class AuditReport(Shown):
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
 
 
-def _tell_witness(witness: Witness, pair: str) -> str:
-    likelier, other = witness.sides
-    c = witness.counts
-    return (
-        f"pair: {pair}{_describe_moved(witness)}; event: {flat(witness.event)}; "
-        f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
-        f"{c.other_samples:,} on the {other}"
-    )
-
-
-def _describe_moved(witness: Witness) -> str:
-    """How many answers move, in words; nothing for tables of rows."""
-    if witness.relation != "answers":
-        return ""
-    one, other = np.asarray(witness.pair.rows), np.asarray(witness.pair.neighbour)
-    count = int(np.count_nonzero(one != other))
-    return f" ({count} of {one.size} query answers {'moves' if count == 1 else 'move'})"
-
-
-def _show_pair(pair: Pair) -> str:
-    """Name a pair, and show its inputs if they were listed and are short: they are the caller's."""
-    name, sides = flat(pair.name), (pair.rows, pair.neighbour)
-    if not name.startswith("pair ") or any(map(_is_long, sides)):
-        return name
-    plain = [each.tolist() if isinstance(each, np.ndarray) else each for each in sides]
-    if not all(type(each) in (list, tuple, int, float, str) for each in plain):
-        return name
-    shown = flat(" and ".join(map(repr, plain)))
-    return f"{name}, {shown}" if len(shown) <= _MOST_SHOWN else name
-
-
-def _is_long(rows: Any) -> bool:
-    """Whether rows are more than is shown; an array without dimensions is not."""
-    size = (
-        rows.size if isinstance(rows, np.ndarray) else len(rows) if isinstance(rows, Sized) else 1
-    )
-    return bool(size > _MOST_SHOWN)
+def _write_estimate(estimate: DeltaEstimate) -> dict[str, Any]:
+    """Write estimates as what JSON can hold; a standard error that is not known is None."""
+    errors = estimate.standard_error.tolist()
+    return {
+        "epsilon": estimate.epsilon.tolist(),
+        "delta": estimate.values.tolist(),
+        "standard_error": [None if math.isnan(each) else each for each in errors],
+        "note": "point estimates, not a certificate",
+    }
 
 
 def list_failed(report: AuditReport) -> tuple[tuple[str, str], ...]:
