@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import hushed as hs
-from hushed.cli._kept import describe_release
+from hushed.cli._release_words import describe_release
 from hushed.plots import certificate_page
 
 HOSTILE = "</table><script>alert(1)</script>\x1b[31m<img src=x onerror=alert(1)>"

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.cli._kept import read_again
+from hushed.cli._release_words import read_again
 from hushed.errors import (
     BadFunction,
     DamagedLedger,

@@ -14,7 +14,7 @@ from hushed.blocks import Simulation
 from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import find_user, read_population
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._options import (
     ColumnsOption,
     DataArgument,

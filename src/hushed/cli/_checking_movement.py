@@ -6,7 +6,7 @@ from typing import Annotated
 
 import hushed as hs
 from hushed._functions._loading import read_function
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._options import (
     DataArgument,
     FunctionArgument,

@@ -11,9 +11,9 @@ from typing import Any
 
 import hushed as hs
 from hushed._ground.whole_files import write_whole
-from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._records import Account, Output
+from hushed.cli._release_words import describe_release, plain_value, read_again
 from hushed.cli._written import check_drawing, check_targets, files_of
 from hushed.errors import ParameterError
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import hushed as hs
 from hushed.cli._asked import ask_of_column
 from hushed.cli._delivery import deliver
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._options import (
     DataArgument,
     HeaderOption,

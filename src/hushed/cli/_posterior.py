@@ -14,7 +14,7 @@ from hushed._ground.numerals import read_number, read_whole
 from hushed.cli._block_options import UserOption
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_population
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._options import (
     ColumnsOption,
     DataArgument,

@@ -10,10 +10,10 @@ from typing import Any
 
 import hushed as hs
 from hushed.cli._inputs import check_named
-from hushed.cli._kept import read_again
 from hushed.cli._outcome import BAD_USE, finish, print_line, print_note
 from hushed.cli._private_tables import read_table_like
 from hushed.cli._records import Account, Public
+from hushed.cli._release_words import read_again
 from hushed.cli._tables import Table, check_columns
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError

@@ -17,8 +17,7 @@ from hushed._ground.printing import plain_path
 from hushed._ground.types import ColumnType
 from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._joining import add_joins, joined_files
-from hushed.cli._kept import read_again
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
 from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
@@ -26,6 +25,7 @@ from hushed.cli._query_file import check_files, read_question, spell_hints, writ
 from hushed.cli._query_options import Asked, Files, Many, Opened, Price, TimeoutOption
 from hushed.cli._query_together import check_several, describe_together, quote_together, say_unfit
 from hushed.cli._records import Account, take_records
+from hushed.cli._release_words import read_again
 from hushed.cli._spelling import Hint, describe_error, spell_option
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import Overspent, ParameterError

@@ -12,7 +12,7 @@ from hushed._rows._people import count_units
 from hushed.cli._calibration import Target
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import check_named, find_user, in_blocks
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._options import (
     DataArgument,
     DependentOption,

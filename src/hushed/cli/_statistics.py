@@ -9,7 +9,7 @@ import typer
 import hushed as hs
 from hushed.cli._asked import ask_of_column
 from hushed.cli._delivery import deliver
-from hushed.cli._ledgers import open_named
+from hushed.cli._open_ledger import open_named
 from hushed.cli._options import DataArgument, HeaderOption, UnitOption
 from hushed.cli._private_tables import read_private_column
 from hushed.cli._records import Account, Output, take_records
