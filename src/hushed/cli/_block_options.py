@@ -11,10 +11,9 @@ from hushed._ground.numerals import read_number
 from hushed.blocks import Limits
 from hushed.blocks._mechanism import Aggregate as AggregateName
 from hushed.cli import _options as shared
-from hushed.cli._options import WORKERS, option, read_workers
+from hushed.cli._options import WORKERS, DrawingOption, option, read_workers
 from hushed.cli._panels import CALLS, NOISE, ROWS, SAMPLING, STATISTICS
 from hushed.errors import ParameterError
-from hushed.populations import Promise
 from hushed.statistics._candidates import Spacing as SpacingName
 
 _LIMITS = Limits()
@@ -150,15 +149,7 @@ class Trial:
             metavar="POPULATION",
         ),
     ] = None
-    promise: Annotated[
-        Promise | None,
-        option(
-            "How tables are drawn from a file of public rows: each row at most once (default), or, "
-            "with table, again and again, for files that are small.",
-            SAMPLING,
-            "--promise",
-        ),
-    ] = None
+    promise: DrawingOption = None
     rows: Annotated[
         int | None,
         option(

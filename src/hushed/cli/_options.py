@@ -50,6 +50,15 @@ PromiseOption = Annotated[
         SAMPLING,
     ),
 ]
+DrawingOption = Annotated[
+    Promise | None,
+    option(
+        "How tables are drawn from a file of public rows: each row at most once (default), or, "
+        "with table, again and again, for files that are small.",
+        SAMPLING,
+        "--promise",
+    ),
+]
 BlockOption = Annotated[
     int | None,
     option(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hushed._ground.printing import plain_path
-from hushed.cli._options import MissingOption, option
+from hushed.cli._options import DrawingOption, MissingOption, option
 from hushed.cli._panels import NOISE, SAMPLING, STATISTICS
 from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described, read_statistic_population
@@ -23,7 +23,7 @@ from hushed.mechanisms import (
     TopK,
 )
 from hushed.mechanisms._smooth import HeavyNoise
-from hushed.populations import Population, Promise
+from hushed.populations import Population
 from hushed.sensitivity import global_sensitivity
 from hushed.statistics import Numeric, Statistic
 
@@ -108,15 +108,7 @@ class Chosen:
             "--population",
         ),
     ] = None
-    promise: Annotated[
-        Promise | None,
-        option(
-            "How tables are drawn from a file of public rows: each row at most once (default), or, "
-            "with table, again and again, for files that are small.",
-            SAMPLING,
-            "--promise",
-        ),
-    ] = None
+    promise: DrawingOption = None
     missing: MissingOption = None
 
     def read_population(self, described: Described, data: str) -> Population | None:
