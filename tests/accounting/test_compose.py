@@ -166,6 +166,11 @@ class TestOptimal:
         assert exact(level) <= joint
         assert exact(level * (1 - 1e-6)) > joint
 
+    def test_promises_that_surely_fail_have_no_level(self):
+        """A delta of 1 is in its range: the answer is that no level is enough, and no error."""
+        assert optimal_epsilon(1.0, 1.0, 2, 0.5) == math.inf
+        assert optimal_epsilon(1.0, 1.0, 2, 1.0) == 0.0
+
     def test_equals_the_loss_distribution_of_bare_promises(self):
         """Bare equal promises: the loss distribution of the worst pair is the optimal theorem."""
         items = [Guarantee(epsilon=0.1, delta=1e-9)] * 300
