@@ -23,7 +23,7 @@ from hushed.client._keys import find_signer, read_keys
 from hushed.client._listed import Functions, Requests
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable, say_later
-from hushed.client._sending import Forbidden, Line, NotTaken, read_object
+from hushed.client._sending import Forbidden, Line, NotTaken, Waits, read_object, say_again
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -42,6 +42,7 @@ from hushed.tables._query import Query as TypedQuery
 
 _UNPAID = ("declined", "cancelled", "expired")
 _WAIT = 20  # seconds that the server keeps one request waiting
+_FIRST = 5  # the first time: then it is said that it is charged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -482,11 +483,12 @@ class Client(Shown):
     def _wait(self, pending: Pending, ends: float) -> dict[str, Any]:
         """Send it until the server tells of its end."""
         headers = {"idempotency-key": pending.key}
+        waits, longest, begun = Waits(say_again(pending.key)), _FIRST, time.monotonic()
         while True:
-            wait = math.ceil(min(_WAIT, max(0.0, ends - time.monotonic())))
+            wait = math.ceil(min(longest, max(0.0, ends - time.monotonic())))
             headers["prefer"] = f"wait={wait}"
-            _, body = self.line.ask("POST", pending.path, pending.body, headers, ends)
-            told = read_object(body, "id", "state", paid=True)
+            _, body = self.line.ask("POST", pending.path, pending.body, headers, ends, waits)
+            told = read_object(body, "id", "state", later=waits.later)
             if told["state"] == "pending":
                 raise AwaitingApproval(
                     f"the request {told['id']} waits for a steward's approval, and nothing is "
@@ -496,10 +498,13 @@ class Client(Shown):
                 )
             if told["state"] != "charged":
                 return told
-            if time.monotonic() > ends:
-                raise LedgerUnavailable(
-                    "there is no answer yet; it is charged: client.recover() reads it later"
-                )
+            now = time.monotonic()
+            if now >= ends:
+                raise LedgerUnavailable(f"it is charged, and there is no answer yet{waits.later}")
+            if longest == _FIRST:  # what was told until now was told of what is not charged
+                waits, longest = Waits(waits.later), _WAIT
+            took = now - begun
+            waits.tell(took - waits.waited, f"what was asked is charged; no answer in {took:.0f} s")
             self.line.pause(0.2)
 
     def _is_steward(self) -> bool:
