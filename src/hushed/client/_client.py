@@ -37,6 +37,7 @@ from hushed.errors import (
 )
 from hushed.releasing._stored import read_release
 from hushed.statements import Statement, key_id, open_signed
+from hushed.statements._statement import REGISTERED, list_registered
 from hushed.tables import Answer, Query
 from hushed.tables._query import Query as TypedQuery
 
@@ -466,15 +467,16 @@ class Client(Shown):
 
     def _answers(self, pending: Pending, answer: ServedAnswer | ServedRelease) -> bool:
         """Whether an answer is to what was asked, by the record that the server has signed."""
-        if self._open(answer.envelope).data != pending.dataset:
-            return False
-        body = pending.body
+        statement, body = self._open(answer.envelope), pending.body
         paid = answer if isinstance(answer, ServedAnswer) else answer.certificate
         promise = paid.guarantee
-        if not math.isclose(promise.epsilon, body["epsilon"]):
+        priced = math.isclose(promise.epsilon, body["epsilon"]) and promise.delta <= body["delta"]
+        if statement.data != pending.dataset or not priced:
             return False
         if not isinstance(answer, ServedAnswer):
-            return bool(pending.function)
+            named = [name for name, _ in list_registered(statement)]
+            # Certificates of before name no function.
+            return bool(pending.function) and named in ([], [f"{REGISTERED}{pending.function}"])
         if pending.function or answer.asked is None:
             return False
         wanted = Query.model_validate(body["query"]).digest()
