@@ -21,6 +21,7 @@ from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._keys import find_signer, read_keys
 from hushed.client._listed import Functions, Requests
+from hushed.client._named import Named
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable, say_later
 from hushed.client._sending import Forbidden, Line, NotTaken, Waits, read_object, say_again
@@ -47,7 +48,7 @@ _FIRST = 5  # the first time: then it is said that it is charged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Client(Shown):
+class Client(Named, Shown):
     """A team server, to whoever has a token. Made by `connect`; threads may share it.
 
     Parameters
@@ -86,7 +87,7 @@ class Client(Shown):
                     f"a server has several data sets: ask one, as client.table(NAME).{name}(...); "
                     "client.datasets() lists them"
                 )
-            raise AttributeError(f"a client has no {name!r}", name=name, obj=self)
+            Named.__getattr__(self, name)
 
     def datasets(self) -> Datasets:
         """List the data sets that you may ask.
