@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from dataclasses import replace
@@ -232,6 +233,18 @@ def test_a_client_says_where_the_methods_of_a_table_are(client):
         made.count()
     with pytest.raises(AttributeError, match="no 'nothing'"):
         _ = made.nothing
+    stays = made.table("stays")
+    for asked, name, near in (
+        (made, "tabel", "did you mean 'table'"),
+        (stays, "quantile", "'quantiles'"),
+        (stays, "max", "group_by, histogram, join"),
+        (stays.count().quote(epsilon=0.5), "eplain", "'explain'"),
+    ):
+        with pytest.raises(AttributeError, match=f"no '{name}'.*{near}"):
+            getattr(asked, name)
+        with pytest.raises(AttributeError, match=r"no '_repr_png_'$"):
+            _ = asked._repr_png_
+    assert copy.deepcopy(stays) == stays
     assert repr(made).startswith("<Team server: address http://127.0.0.1:8642")
     assert "hsh_token" not in made._repr_html_() + repr(made) + str(made)
 

@@ -196,6 +196,53 @@ def test_a_wait_of_a_release_says_that_it_is_paid_once(tmp_path, monkeypatch):
     assert door.asked == ["mine"] * 2
 
 
+class Slow(Door):
+    """A server that charges at once, and answers not before so many looks of so many seconds."""
+
+    def __init__(self, looks, clock):
+        super().__init__(200, "")
+        self.looks, self.clock, self.waits = looks, clock, []
+
+    def __call__(self, method, path, headers, body):
+        if method != "POST":
+            return super().__call__(method, path, headers, body)
+        self.waits.append(int(headers["prefer"].removeprefix("wait=")))
+        self.clock[0] += self.waits[-1]
+        self.looks -= 1
+        told = {"id": "r1", "state": "charged" if self.looks else "declined"}
+        return 202, {}, json.dumps(told).encode()
+
+
+@pytest.mark.parametrize(("looks", "said"), [(1, 0), (2, 1), (4, 1), (5, 2), (20, 2)])
+def test_a_wait_for_an_answer_is_told_once_and_then_rarely(
+    tmp_path, monkeypatch, recwarn, looks, said
+):
+    """Who waits hears after some seconds that it is charged, and how to come back at no cost."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    warnings.simplefilter("always", HushedWarning)
+    clock = [0.0]
+    client = client_to(door := Slow(looks, clock))
+    with pytest.raises(Refusal, match="declined"):
+        client.table("stays").count().release(epsilon=0.1, key="mine", timeout=1000)
+    assert door.waits == ([5] + [20] * (looks - 1))
+    told = [str(each.message) for each in recwarn]
+    assert len(set(told)) == said  # equal words of one line are shown once
+    assert all("is charged" in each and "with key='mine'" in each for each in told)
+
+
+def test_what_is_over_says_the_key(tmp_path, monkeypatch):
+    """Nobody who gave no key knows what it is paid under."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    clock = [0.0]
+    client = client_to(Slow(9, clock))
+    with pytest.raises(LedgerUnavailable, match="is charged, and there is no answer yet") as over:
+        client.table("stays").count().release(epsilon=0.1, timeout=3)
+    (left,) = list_pending(client.pending)
+    assert f"with key={left.key!r}: you pay once" in str(over.value)
+
+
 @pytest.mark.parametrize(
     ("answer", "pauses"),
     [((503, {"retry-after": "1"}, b"{}"), [1.0, 1.0]), (None, [0.25, 0.5, 1.0])],

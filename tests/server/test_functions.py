@@ -50,6 +50,7 @@ from hushed.server._sampled import judge_function, make_rows, release_function
 from hushed.server._setup import check_server
 from hushed.server._told import Told
 from hushed.server._workers import Workers
+from hushed.statements import open_signed
 
 pytestmark = pytest.mark.slow
 
@@ -133,6 +134,32 @@ def test_an_analyst_sees_prices_and_releases_a_function(team, tmp_path, monkeypa
     assert client.requests()[0]["function"] == "mean_cost"
     found = team.answer(team.ana, released.request, headers={"accept": "text/csv"})
     assert found.text == f'"value"\n{released.value!r}\n'
+
+
+@pytest.mark.slow
+def test_a_signed_release_of_another_function_is_none_of_this_one(team, tmp_path, monkeypatch):
+    """Whoever is between both may send what was signed before; it is named in what is signed."""
+    old = []
+
+    def replay(method, path, headers, body):
+        found = team.client.request(method, path, headers=headers, content=body)
+        told = old[0] if method == "POST" and old else found.content
+        return found.status_code, found.headers, told
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    client = connect("http://127.0.0.1:8642", team.ana, send=replay)
+    mean = client.function("mean_cost").release(epsilon=0.1, key="mean")
+    digest = team.desk.functions["mean_cost"].record.digest()
+    assert f"registered function mean_cost: with digest {digest}" in str(
+        open_signed(mean.envelope, client.key)
+    )
+    old.append(json.dumps({"id": mean.request, "state": "answered"}).encode())
+    assert client.function("mean_cost").release(epsilon=0.1, key="mean").value == mean.value
+    with pytest.raises(ParameterError, match="another question, or another price"):
+        client.function("talking").release(epsilon=0.1)
+    old.clear()
+    (again,) = client.recover()
+    assert (again.entry, again.request == mean.request) == (2, False)
 
 
 def test_what_was_sampled_costs_its_gamma_once(team):

@@ -21,9 +21,10 @@ from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._keys import find_signer, read_keys
 from hushed.client._listed import Functions, Requests
+from hushed.client._named import Named
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable, say_later
-from hushed.client._sending import Forbidden, Line, NotTaken, read_object
+from hushed.client._sending import Forbidden, Line, NotTaken, Waits, read_object, say_again
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -37,15 +38,17 @@ from hushed.errors import (
 )
 from hushed.releasing._stored import read_release
 from hushed.statements import Statement, key_id, open_signed
+from hushed.statements._statement import REGISTERED, list_registered
 from hushed.tables import Answer, Query
 from hushed.tables._query import Query as TypedQuery
 
 _UNPAID = ("declined", "cancelled", "expired")
 _WAIT = 20  # seconds that the server keeps one request waiting
+_FIRST = 5  # the first time: then it is said that it is charged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Client(Shown):
+class Client(Named, Shown):
     """A team server, to whoever has a token. Made by `connect`; threads may share it.
 
     Parameters
@@ -84,7 +87,7 @@ class Client(Shown):
                     f"a server has several data sets: ask one, as client.table(NAME).{name}(...); "
                     "client.datasets() lists them"
                 )
-            raise AttributeError(f"a client has no {name!r}", name=name, obj=self)
+            Named.__getattr__(self, name)
 
     def datasets(self) -> Datasets:
         """List the data sets that you may ask.
@@ -465,15 +468,16 @@ class Client(Shown):
 
     def _answers(self, pending: Pending, answer: ServedAnswer | ServedRelease) -> bool:
         """Whether an answer is to what was asked, by the record that the server has signed."""
-        if self._open(answer.envelope).data != pending.dataset:
-            return False
-        body = pending.body
+        statement, body = self._open(answer.envelope), pending.body
         paid = answer if isinstance(answer, ServedAnswer) else answer.certificate
         promise = paid.guarantee
-        if not math.isclose(promise.epsilon, body["epsilon"]):
+        priced = math.isclose(promise.epsilon, body["epsilon"]) and promise.delta <= body["delta"]
+        if statement.data != pending.dataset or not priced:
             return False
         if not isinstance(answer, ServedAnswer):
-            return bool(pending.function)
+            named = [name for name, _ in list_registered(statement)]
+            # Certificates of before name no function.
+            return bool(pending.function) and named in ([], [f"{REGISTERED}{pending.function}"])
         if pending.function or answer.asked is None:
             return False
         wanted = Query.model_validate(body["query"]).digest()
@@ -482,11 +486,12 @@ class Client(Shown):
     def _wait(self, pending: Pending, ends: float) -> dict[str, Any]:
         """Send it until the server tells of its end."""
         headers = {"idempotency-key": pending.key}
+        waits, longest, begun = Waits(say_again(pending.key)), _FIRST, time.monotonic()
         while True:
-            wait = math.ceil(min(_WAIT, max(0.0, ends - time.monotonic())))
+            wait = math.ceil(min(longest, max(0.0, ends - time.monotonic())))
             headers["prefer"] = f"wait={wait}"
-            _, body = self.line.ask("POST", pending.path, pending.body, headers, ends)
-            told = read_object(body, "id", "state", paid=True)
+            _, body = self.line.ask("POST", pending.path, pending.body, headers, ends, waits)
+            told = read_object(body, "id", "state", later=waits.later)
             if told["state"] == "pending":
                 raise AwaitingApproval(
                     f"the request {told['id']} waits for a steward's approval, and nothing is "
@@ -496,10 +501,13 @@ class Client(Shown):
                 )
             if told["state"] != "charged":
                 return told
-            if time.monotonic() > ends:
-                raise LedgerUnavailable(
-                    "there is no answer yet; it is charged: client.recover() reads it later"
-                )
+            now = time.monotonic()
+            if now >= ends:
+                raise LedgerUnavailable(f"it is charged, and there is no answer yet{waits.later}")
+            if longest == _FIRST:  # what was told until now was told of what is not charged
+                waits, longest = Waits(waits.later), _WAIT
+            took = now - begun
+            waits.tell(took - waits.waited, f"what was asked is charged; no answer in {took:.0f} s")
             self.line.pause(0.2)
 
     def _is_steward(self) -> bool:

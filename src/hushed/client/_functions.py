@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
+from hushed.client._named import Named
 from hushed.client._pending import Pending
 from hushed.client._questions import ServedQuote, read_quote
 from hushed.errors import KeyInUse
@@ -39,7 +40,7 @@ class ServedRelease(Release):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ServedFunction(Shown):
+class ServedFunction(Named, Shown):
     """A registered function of a server. What enters it is fixed there; the price is yours.
 
     Parameters

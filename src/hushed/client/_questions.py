@@ -12,6 +12,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._declared import DeclaredBuilder
+from hushed.client._named import Named
 from hushed.client._pending import Pending
 from hushed.client._sending import read_object
 from hushed.errors import KeyInUse, NotFound
@@ -56,7 +57,7 @@ def say_later(left: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ServedQuote(Shown):
+class ServedQuote(Named, Shown):
     """The price of a question, as the server tells it.
 
     Parameters
@@ -173,7 +174,7 @@ def read_quote(body: bytes) -> ServedQuote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedTable(DeclaredBuilder, Shown):
+class ServedTable(DeclaredBuilder, Named, Shown):
     """A question to a data set of a server; every method returns a new one.
 
     Parameters

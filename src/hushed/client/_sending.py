@@ -31,6 +31,7 @@ _AGAIN = (429, 502, 503, 504)
 _ATTEMPTS = 6
 _LONGEST_PAUSE = 60.0  # what a server that counts by the minute asks for
 _SILENT = 2.0  # seconds for which nobody needs to be told that something is waited for
+_RARER = 10  # times as long as when it was told last, before it is told again
 _KINDS: dict[str, type[Exception]] = {
     "budget_exceeded": Overspent,
     "quota_exceeded": Overspent,
@@ -53,9 +54,6 @@ _NO_TLS = (
 _NOT_TRUSTED = (
     "this computer does not trust the certificate with which the server speaks TLS: ask whoever "
     "runs it; if it has an authority of its own, SSL_CERT_FILE names the file of that"
-)
-_AGAIN_PAID = (
-    "; client.recover() goes on, and so does the same question with the same key=: you pay once"
 )
 _WHY = {
     "busy": "the server is busy",
@@ -97,27 +95,27 @@ class Line:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
         ends: float = math.inf,
+        waits: Waits | None = None,
     ) -> tuple[int, bytes]:
         """Ask, again where the server was busy or was not reached; a refusal is raised.
 
         What is sent again has the same key, so that it is paid once. Nobody is kept waiting for a
         busy server beyond the end, a moment of `time.monotonic`; a wait that is longer than a
-        moment is told, once.
+        moment is told by `waits`, once and then rarely.
         """
         told = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
         content = b"" if body is None else json.dumps(body).encode()
         told |= {"content-type": "application/json"} if content else {}
         told |= dict(headers or {})
-        paid = "idempotency-key" in told
-        waits = _Waits(self.pause, _AGAIN_PAID if paid else "")
+        waits = waits or Waits()
         for attempt in range(_ATTEMPTS):
             last = attempt == _ATTEMPTS - 1
             try:
                 status, answered, found = self.send(method, path, told, content)
             except NotReached as error:
                 if last:
-                    raise LedgerUnavailable(f"{error}{_AGAIN_PAID if paid else ''}") from None
-                waits.wait(2.0**attempt / 4, str(error))
+                    raise LedgerUnavailable(f"{error}{waits.later}") from None
+                self._wait(waits, 2.0**attempt / 4, attempt, str(error))
                 continue
             if status < 400:
                 if not 200 <= status < 300:  # the token does not go to another address
@@ -132,8 +130,15 @@ class Line:
             pause = min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE)
             if time.monotonic() + pause > ends:
                 raise read_problem(status, found)
-            waits.wait(pause, _say_why(status, found))
+            self._wait(waits, pause, attempt, _say_why(status, found))
         raise LedgerUnavailable(_NOT_REACHED)
+
+    def _wait(self, waits: Waits, seconds: float, attempt: int, why: str) -> None:
+        """Wait until it is asked again, and say so before a wait of more than a moment."""
+        more = _ATTEMPTS - 1 - attempt
+        often = "once more, then given up" if more == 1 else f"{more} times more at most"
+        waits.tell(seconds, f"{why}. It is asked again by itself, next in {seconds:g} s, {often}")
+        self.pause(seconds)
 
     def read(self, path: str, *names: str) -> dict[str, Any]:
         """Read a JSON object that has these names."""
@@ -141,30 +146,27 @@ class Line:
 
 
 @dataclass(slots=True)
-class _Waits:
-    """The waits of one call, of which a long one is told, once."""
+class Waits:
+    """What is waited for in one call: a long wait is told, once and then rarely."""
 
-    pause: Callable[[float], None]
-    later: str
-    made: int = 0
+    later: str = ""  # what goes on after Ctrl-C, or an error
     waited: float = 0.0
-    told: bool = False
+    silent: float = _SILENT  # until so long was waited
 
-    def wait(self, seconds: float, why: str) -> None:
-        """Wait, and say so before what is waited for in all is more than a moment."""
-        self.made += 1
+    def tell(self, seconds: float, why: str) -> None:
+        """Count so many seconds more, and say why they are waited if all are more than a moment."""
         self.waited += seconds
-        if self.waited > _SILENT and not self.told:
-            self.told = True
-            more = _ATTEMPTS - self.made
-            often = "once more, then given up" if more == 1 else f"{more} times more at most"
-            warn_or_print(
-                HushedWarning(
-                    f"{why}. It is asked again by itself, next in {seconds:g} s, {often}. Ctrl-C "
-                    f"ends the wait{self.later}"
-                )
-            )
-        self.pause(seconds)
+        if self.waited > self.silent:
+            self.silent = _RARER * self.waited
+            warn_or_print(HushedWarning(f"{why}. Ctrl-C ends the wait{self.later}"))
+
+
+def say_again(key: str) -> str:
+    """Say how what was sent is asked again, and paid once."""
+    return (
+        "; client.recover() goes on, and so does asking the same again with "
+        f"key={flat(key)!r}: you pay once"
+    )
 
 
 def _say_why(status: int, body: bytes) -> str:
@@ -177,21 +179,21 @@ def _say_why(status: int, body: bytes) -> str:
     return known or f"the server, or what stands before it, answered {status}"
 
 
-def read_object(body: bytes, *names: str, paid: bool = False) -> dict[str, Any]:
+def read_object(body: bytes, *names: str, later: str = "") -> dict[str, Any]:
     """Read a JSON object; refuse what somebody on the way has put in place of it."""
     try:
         told = json.loads(body.decode())
     except (ValueError, RecursionError):
-        raise _no_server(paid=paid) from None
+        raise _no_server(later) from None
     if not isinstance(told, dict) or not told.keys() >= set(names):
-        raise _no_server(paid=paid)
+        raise _no_server(later)
     return told
 
 
-def _no_server(*, paid: bool) -> LedgerUnavailable:
+def _no_server(later: str) -> LedgerUnavailable:
     return LedgerUnavailable(
         "what answered is no server of hushed, but another program at this address, or a page of "
-        f"your network{_AGAIN_PAID if paid else ''}"
+        f"your network{later}"
     )
 
 

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hushed.errors import DamagedLedger, LedgerUnavailable, Overspent, QueryFailed
-from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
 from hushed.ledger._failures import write_failure
@@ -73,6 +72,7 @@ from hushed.server._requests import (
 from hushed.server._runners import Failed, Interrupted, Unread
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
+from hushed.statements._statement import REGISTERED
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -386,7 +386,7 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
     with reading(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.charge()[0])
         name = require_person(connection, request.person)["name"]
-    statement = certify_answer(desk.ledger, request, entry, answer, name)
+    statement = certify_answer(desk, request, entry, answer, name)
     signed = sign(statement, desk.key)
     with telling(desk.ledger) as connection:
         if keep_within(connection, entry, answer) != answer:
@@ -405,10 +405,12 @@ def _end(desk: Desk, connection: Transaction, request: Request, state: State) ->
 
 
 def certify_answer(
-    ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
+    desk: Desk, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
     """Certify an answer as of the charge behind it: when its run ended is not told."""
-    budget = find_budget(ledger, entry.budget)
+    budget = find_budget(desk.ledger, entry.budget)
+    name = read_asked(request.body).function
+    known = {} if name is None else {name: desk.functions[name].require_record().digest()}
     found = LedgerEntry(
         budget=entry.budget,
         number=entry.number,
@@ -418,7 +420,14 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    return certify_record(
+        answer,
+        data=request.dataset,
+        note=entry.note,
+        actor=actor,
+        entry=found,
+        software={f"{REGISTERED}{name}": digest for name, digest in known.items()},
+    )
 
 
 def charged_second(request: Request) -> str:

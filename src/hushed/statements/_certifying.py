@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -208,6 +208,7 @@ def certify_record(
     note: str = "",
     actor: str = "",
     entry: LedgerEntry | None = None,
+    software: Mapping[str, str] | None = None,
 ) -> Statement:
     """Certify a record, by whoever says so: as of its charge, or of now if there is none.
 
@@ -220,7 +221,11 @@ def certify_record(
         note=note,
         actor=actor,
         entry=entry,
-        versions={"hushed": version("hushed"), "python": platform.python_version()},
+        versions={
+            "hushed": version("hushed"),
+            "python": platform.python_version(),
+            **(software or {}),
+        },
         created=at.isoformat(timespec="seconds"),
     )
 

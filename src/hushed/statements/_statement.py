@@ -22,6 +22,7 @@ from hushed.statements._readings import canonical, is_near
 _SCHEMA, _VERSION = "hushed statement", 1
 _LONGEST = 50_000_000  # characters of a file
 _LONGEST_TEXT = 10_000
+REGISTERED = "function "  # among the versions: the name that a team server gave it follows
 _COMPUTED = ("facts", "guarantee")  # mathematical libraries differ in the last digits
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -93,7 +94,8 @@ class Statement(Shown):
     entry : LedgerEntry, optional
         The charge behind it.
     versions : dict of str
-        Software that wrote it.
+        Software that wrote it; of a function that a team server has registered, as ``"function
+        NAME"``, the digest of what was registered.
     created : str
         Time, ISO 8601 in UTC.
 
@@ -300,6 +302,7 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
         ("released for", statement.note or "not said"),
         ("released by", statement.actor or "not said"),
         ("digest of the record", statement.record_digest),
+        *((f"registered {name}", f"with digest {at}") for name, at in list_registered(statement)),
     ]
     if entry is not None:
         at = show_time(entry.at)
@@ -310,6 +313,11 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
     if kind.charged:
         found.insert(3, ("ledger entry", "none is named"))
     return found
+
+
+def list_registered(statement: Statement) -> list[tuple[str, str]]:
+    """List the registered function, as the server named it, and the digest of its record."""
+    return [each for each in statement.versions.items() if each[0].startswith(REGISTERED)]
 
 
 def _name_missing(statement: Statement) -> str:
