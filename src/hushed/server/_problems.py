@@ -59,6 +59,11 @@ CODES = {
         409,
         "Your share has a limit for each day, and no room for this today. Nothing was charged.",
     ),
+    "room_exceeded": (
+        409,
+        "What you asked takes all the room on the disk that one person may take here. Nothing was "
+        "charged.",
+    ),
     "no_gamma": (409, "The gamma that this function costs cannot be paid. Nothing was charged."),
     "dataset_changed": (
         409,
