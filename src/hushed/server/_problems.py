@@ -181,7 +181,7 @@ def problem_of(error: HushedError, log: Log) -> Problem:
     """
     found = _find_problem(error)
     if found.status >= 500:
-        log(found.code.replace("_", " "), **_name_cause(error))
+        log(found.code.replace("_", " "), **name_cause(error))
     return found
 
 
@@ -195,7 +195,7 @@ def _find_problem(error: HushedError) -> Problem:
     return Problem("unforeseen")
 
 
-def _name_cause(error: HushedError) -> dict[str, str]:
+def name_cause(error: BaseException) -> dict[str, str]:
     """Name for the log what was the matter, where, and what the driver calls it; no text of it."""
     cause = getattr(error.__context__, "orig", error.__context__)  # what the driver raised
     called = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
