@@ -122,8 +122,11 @@ def _lock_file(place: Path) -> IO[str]:
         ) from None
     try:
         file = open_lock(place)
-    except OSError:
-        raise LedgerUnavailable("nothing can be written beside the ledger") from None
+    except OSError as error:
+        raise LedgerUnavailable(
+            f"the lock {place.name} beside the ledger cannot be opened ({error.strerror}): it, and "
+            "its folder, have to belong to the account that runs the server"
+        ) from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -214,6 +214,11 @@ def read_settings(folder: Path) -> Settings:
         return parse_settings(path.read_text(encoding="utf-8-sig"))
     except ValidationError as error:
         raise ParameterError(f"{plain_path(path)}: {explain(error)}") from None
+    except OSError as error:
+        raise NotFound(
+            f"{plain_path(path)} cannot be read ({error.strerror}): it has to belong to the account "
+            "that runs the server, and these commands"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"{plain_path(path)} is not TOML: {brief(str(error))}") from None
 
