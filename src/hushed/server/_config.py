@@ -216,8 +216,8 @@ def read_settings(folder: Path) -> Settings:
         raise ParameterError(f"{plain_path(path)}: {explain(error)}") from None
     except OSError as error:
         raise NotFound(
-            f"{plain_path(path)} cannot be read ({error.strerror}): it has to belong to the account "
-            "that runs the server, and these commands"
+            f"{plain_path(path)} cannot be read ({error.strerror}): it has to belong to the "
+            "account that runs the server"
         ) from None
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"{plain_path(path)} is not TOML: {brief(str(error))}") from None
