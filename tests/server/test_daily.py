@@ -21,7 +21,7 @@ from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import verify_trail
-from hushed.server._people import MACHINE, take_share
+from hushed.server._people import MACHINE, list_people, take_share
 from hushed.server._schema import INDEXES, VERSION, fetch_all, is_older
 from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
@@ -266,14 +266,15 @@ def make_older(address, version="3"):
     """Make the tables of a server those of an earlier version."""
     with Ledger(address, create=False) as ledger, writing(ledger) as connection:
         schema = "" if address.startswith("sqlite") else "@."
-        for each in INDEXES:
+        for each in INDEXES if version != "5" else ():
             run(connection, f"DROP INDEX {schema}{each.split()[2]}", {})
         run(
             connection,
             f"UPDATE @.hushed_s_state SET value = '{version}' WHERE name = 'version'",
             {},
         )
-        if version == "4":
+        run(connection, "ALTER TABLE @.hushed_s_people DROP COLUMN kept", {})
+        if version != "3":
             return
         for name in ("grants per_day", "grants day", "grants day_spent", "requests deleted_at"):
             table, column = name.split()
@@ -288,10 +289,20 @@ def make_older(address, version="3"):
         run(connection, f"CREATE TRIGGER hushed_answers_update {here}", {}, there)
 
 
-def check_upgraded(folder, tokens):
+def ask_before(folder, tokens):
+    """Ask something that is kept; the people as they are then."""
+    for team in open_team(folder, tokens):
+        assert team.ask(team.bo, "before", epsilon=0.05, note="für später").status_code == 201
+        found = list_people(team.desk.ledger)
+    assert {each["name"]: each["kept"] > 0 for each in found}["bo"]
+    return found
+
+
+def check_upgraded(folder, tokens, before):
     """What was there is as it was; limits and deletions work, and nothing else is let in."""
     assert check_server(folder).problems == ()
     for team in open_team(folder, tokens):
+        assert list_people(team.desk.ledger) == before
         assert ask_all(team, team.ana, "a") == [201]
         assert limit(team, "ana", 0.1).json()["left_today"] == 0.0
         with writing(team.desk.ledger) as connection:
@@ -307,12 +318,13 @@ def check_upgraded(folder, tokens):
             run(connection, "UPDATE @.hushed_answers SET body = 'x'", {})
 
 
-@pytest.mark.parametrize("version", ["3", "4"])
+@pytest.mark.parametrize("version", ["3", "4", "5"])
 def test_a_server_of_the_version_before_goes_on(tmp_path, version):
     """Its tables get what is new, once."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    before = ask_before(folder, tokens)
     make_older(f"sqlite:///{folder}/hushed.db", version)
-    check_upgraded(folder, tokens)
+    check_upgraded(folder, tokens, before)
 
 
 def test_a_server_of_the_version_before_that_is_at_work_keeps_its_tables(tmp_path):
@@ -329,15 +341,16 @@ def test_a_server_of_the_version_before_that_is_at_work_keeps_its_tables(tmp_pat
     assert check_server(folder).problems == ()
 
 
-@pytest.mark.parametrize("version", ["3", "4"])
+@pytest.mark.parametrize("version", ["3", "4", "5"])
 def test_a_server_of_the_version_before_goes_on_on_postgres(
     tmp_path, postgres_url, source, version
 ):
     """The same, in the database."""
     folder = tmp_path / "stats"
     tokens = make(folder, postgres_url, source)
+    before = ask_before(folder, tokens)
     make_older(postgres_url, version)
-    check_upgraded(folder, tokens)
+    check_upgraded(folder, tokens, before)
 
 
 def test_it_is_the_same_on_postgres(tmp_path, postgres_url, source, clock):

@@ -5,10 +5,12 @@ import resource
 import signal
 import stat
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from tests.server.conftest import make_folder
 
-from hushed.errors import LedgerUnavailable
+from hushed.errors import LedgerUnavailable, NotFound
 from hushed.server import (
     _alone,
     _disk,
@@ -109,7 +111,9 @@ def test_what_a_link_leads_to_is_neither_given_away_nor_written(tmp_path, monkey
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(OSError, match="symbolic link"), _disk.one_by_one(folder / "mark"):
         pass
-    refused = pytest.raises(LedgerUnavailable, match="nothing can be written beside")
+    refused = pytest.raises(
+        LedgerUnavailable, match=r"lock l\.db\.serving beside the ledger cannot"
+    )
     with refused, _alone.locked_file(folder / "l.db"):
         pass
     _disk.replace_text(folder / "mark", "1")
@@ -152,3 +156,23 @@ def files_of_at_most(size):
     finally:
         resource.setrlimit(limits, (soft, hard))
         signal.signal(signal.SIGXFSZ, before)
+
+
+@pytest.mark.parametrize("name", ["hushed.toml", "server.key"])
+def test_a_file_that_another_account_owns_is_named(tmp_path, monkeypatch, name):
+    """As after a folder was copied by the administrator: the command said `Permission denied`."""
+    make_folder(tmp_path)
+    ways = Path.read_text, Path.read_bytes
+
+    def refuse(way):
+        def read(path, *rest, **more):
+            if path.name == name:
+                raise PermissionError(13, "Permission denied")
+            return way(path, *rest, **more)
+
+        return read
+
+    for way in ways:
+        monkeypatch.setattr(Path, way.__name__, refuse(way))
+    with pytest.raises(NotFound, match=rf"{name}.* cannot be read \(Permission denied\)"):
+        _setup.check_server(tmp_path / "stats")

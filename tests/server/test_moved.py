@@ -15,6 +15,7 @@ from hushed import Guarantee, Ledger, statements
 from hushed.cli import app
 from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.server import _moving
+from hushed.server._restoring import restore_server
 
 pytestmark = pytest.mark.slow
 of_the_server = test_clocks.clock
@@ -61,14 +62,7 @@ def test_a_move_that_is_cut_off_was_none_or_is_ended(tmp_path, postgres_url, mon
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
     address, done = f"sqlite:///{folder / 'hushed.db'}", step in ("end_move", "write_mark")
     before, mark = (folder / "hushed.toml").read_text(), (folder / "server.mark").read_text()
-
-    def kill(*_):
-        raise Killed
-
-    with monkeypatch.context() as killed:
-        killed.setattr(_moving, step, kill)
-        with pytest.raises(Killed):
-            _moving.move_server(folder, postgres_url)
+    cut_off(folder, postgres_url, monkeypatch, step)
     with open(folder / "hushed.toml", "a", encoding="utf-8") as file:
         file.write("\n# written meanwhile\n")
     words = ["ledger", "charge", address, "stays", "--epsilon", "0.01"]
@@ -88,6 +82,54 @@ def test_a_move_that_is_cut_off_was_none_or_is_ended(tmp_path, postgres_url, mon
     if not done:
         with pytest.raises(ParameterError, match="there is a ledger already"):
             _moving.move_server(folder, postgres_url)
+
+
+def cut_off(folder, url, monkeypatch, step):
+    """Move, and be killed on the way."""
+
+    def kill(*_):
+        raise Killed
+
+    with monkeypatch.context() as killed:
+        killed.setattr(_moving, step, kill)
+        with pytest.raises(Killed):
+            _moving.move_server(folder, url)
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_no_copy_takes_the_place_of_a_file_that_was_moved(
+    tmp_path, postgres_url, monkeypatch, copied
+):
+    """Both would take charges: the move that was cut off is ended, and the copy is refused."""
+    tokens, folder, copy = make_folder(tmp_path), tmp_path / "stats", tmp_path / "copy.db"
+    with Ledger(f"sqlite:///{folder / 'hushed.db'}", create=False) as ledger:
+        ledger.backup(copy)
+    cut_off(folder, postgres_url, monkeypatch, "end_move")
+    words = ["restore", *([str(copy)] if copied else []), "--folder", str(folder)]
+    refused = CliRunner().invoke(app, ["serve", *words])
+    assert refused.exit_code != 0
+    assert "was moved to PostgreSQL" in " ".join(refused.stderr.split())
+    assert "postgresql://" in (folder / "hushed.toml").read_text()
+    for team in open_team(folder, tokens):
+        assert not team.desk.ledger._store.sqlite
+
+
+def test_nor_of_one_that_is_lost_and_may_have_been_moved(tmp_path, postgres_url, monkeypatch):
+    """Who keeps it looks which ledger counts, and says so by removing a file."""
+    tokens, folder, copy = make_folder(tmp_path), tmp_path / "stats", tmp_path / "copy.db"
+    file, text = folder / "hushed.db", (folder / "hushed.toml").read_text()
+    with Ledger(f"sqlite:///{file}", create=False) as ledger:
+        ledger.backup(copy)
+    cut_off(folder, postgres_url, monkeypatch, "leave_trail")
+    file.unlink()
+    with pytest.raises(ParameterError, match=r"hushed\.toml\.next names the new ledger"):
+        restore_server(folder, copy, accept_loss=False)
+    assert not file.exists()
+    (folder / "hushed.toml.next").unlink()
+    restore_server(folder, copy, accept_loss=False)
+    assert (folder / "hushed.toml").read_text() == text
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "more").status_code == 201
 
 
 def test_a_charge_by_hand_is_never_made_in_the_file_that_counts_no_more(

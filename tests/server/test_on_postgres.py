@@ -27,6 +27,7 @@ from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
 from hushed.server import _moving, create_app
 from hushed.server._adding import add_dataset
+from hushed.server._alone import _LOCK
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._desk import Desk
@@ -185,6 +186,23 @@ def test_a_lock_that_was_lost_is_taken_again_or_no_row_is_read(tmp_path, postgre
             team.desk.keep_alone()
             with pytest.raises(LedgerUnavailable, match="another process serves"):
                 create_app(folder)
+
+
+def test_another_login_that_holds_the_lock_is_named(tmp_path, postgres_url, source):
+    """Every login of the database can take it: who keeps the server looks whose session that is."""
+    folder = tmp_path / "stats"
+    make(folder, postgres_url, source)
+    desk = open_desk(folder, Log())
+    try:
+        with desk.ledger._store.engine().connect() as own:
+            schema = own.info["hushed_schema"]
+        with psycopg.connect(source, autocommit=True) as other:  # by the login that reads rows
+            other.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", [_LOCK, schema])
+            with pytest.raises(LedgerUnavailable, match="login of the database, 'stays_reader'"):
+                desk.serve_alone()
+        desk.serve_alone()
+    finally:
+        desk.close()
 
 
 def test_a_server_that_has_ended_leaves_no_connection_of_its_ledger(

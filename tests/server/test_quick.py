@@ -287,7 +287,7 @@ SETUPS = {
     "rate": _set(Rates, "take", lambda *_: False),
     "queue": _set(Desk, "count_waiting", lambda _: 10**6),
     "let out": _let_out,
-    "stopped meanwhile": _set(_life, "find_counting_of", lambda *_: (False, None, 0)),
+    "stopped meanwhile": _set(_life, "find_counting_of", lambda *_: (False, None, 0, 0)),
     "changed": _change,
     "away": _fail(LedgerUnavailable("away")),
     "fault": _fail(KeyError("private")),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import replace
 
 from tests.server.conftest import make_folder, open_team
 from tests.server.test_workers import wait_for
 
 from hushed.errors import LedgerUnavailable
-from hushed.server import _life
+from hushed.server import _app, _life
 from hushed.server._app import sweep
 from hushed.server._requests import find_request
 
@@ -55,3 +57,25 @@ def test_nor_is_it_where_the_server_is_started_again_and_again_meanwhile(tmp_pat
         found = team.ask(team.ana, "one")
         assert (found.status_code, found.json()["state"]) == (201, "answered")
         assert team.charges() == 1
+
+
+def test_a_data_set_that_cannot_be_opened_keeps_no_other_one_from_it(team, monkeypatch):
+    """Whatever it fails on; the log says where, and nothing of the error's text."""
+    whole, known = _app.open_as_registered, team.desk.datasets["stays"]
+
+    def fail(dataset, ledger):
+        if dataset.id == "broken":
+            raise KeyError("private")
+        return whole(dataset, ledger)
+
+    monkeypatch.setattr(_app, "open_as_registered", fail)
+    monkeypatch.setattr(_app, "was_confirmed", lambda *_: False)
+    away = replace(known, table=None, away=True, stale="away")
+    team.desk.datasets = {"broken": replace(away, id="broken"), "stays": away}
+    sweep(team.desk)
+    assert not team.desk.datasets["stays"].stale
+    lines = [json.loads(each) for each in team.logged.getvalue().splitlines()]
+    failed = [each for each in lines if each["event"] == "sweep failed"][-1]
+    assert (failed["dataset"], failed["error"]) == ("broken", "KeyError")
+    assert failed["place"].startswith("test_stored_later.py:")
+    assert "private" not in team.logged.getvalue()

@@ -177,6 +177,52 @@ def test_few_requests_are_taken_before_the_first_is_answered():
     assert closed
 
 
+class Long(Heard):
+    """Answers with twenty million bytes."""
+
+    async def __call__(self, scope, receive, send):
+        await receive()
+        self.asked.append(scope["path"])
+        headers = [(b"content-length", b"20000000")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": bytes(20_000_000)})
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.1])
+def test_nothing_more_is_answered_to_who_has_not_taken_an_answer(monkeypatch, pause):
+    """Asked ahead, or one after the other: each answer would wait in the memory, uncounted."""
+    app, before = Long(), []
+
+    async def talk():
+        config, state = configure(app), ServerState()
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: config.http_protocol_class(config, state, {}, loop), "127.0.0.1", 0
+        )
+        async with server, asyncio.timeout(20):
+            address, lines = server.sockets[0].getsockname(), []
+            for _ in range(2):
+                reader, writer = await asyncio.open_connection(*address, limit=1000)
+                writer.transport.pause_reading()
+                for _ in range(3):
+                    writer.write(WHOLE)
+                    await asyncio.sleep(pause)
+                lines.append((reader, writer))
+            await asyncio.sleep(0.3)
+            before.append(len(app.asked))
+            for reader, writer in lines:
+                writer.transport.resume_reading()
+                for _ in range(3):
+                    await reader.readuntil(b"\r\n\r\n")
+                    await reader.readexactly(20_000_000)
+                writer.close()
+
+    _patience.Impatient._slow.clear()
+    asyncio.run(talk())
+    assert (before[0], len(app.asked)) == (2, 6)
+
+
 def test_requests_one_after_the_other_are_answered_on_one_connection():
     app = Heard()
     body = POST + b"Content-Length: 2\r\n\r\nab"

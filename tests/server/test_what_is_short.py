@@ -17,7 +17,7 @@ from tests.server.test_functions import ask, client_of
 from tests.server.test_pages import enter, price_of
 
 from hushed import Guarantee
-from hushed.ledger import Ledger
+from hushed.ledger import Ledger, _together
 from hushed.server import _people
 from hushed.server._adding import confirm_dataset
 from hushed.server._judging import Judged
@@ -203,3 +203,19 @@ def test_the_log_names_what_kept_a_ledger_from_being_used(team, monkeypatch):
     assert (told["error"], told["cause"]) == ("LedgerUnavailable", "OperationalError")
     assert re.fullmatch(r"\w+\.py:\d+", told["place"])
     assert CANARY not in team.logged.getvalue()
+
+
+def test_a_full_disk_is_named_in_the_log_though_another_thread_wrote(team, monkeypatch):
+    """A charge is written by one thread for many: each heard that the ledger cannot be used."""
+
+    def fail(*_):
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorname = "SQLITE_FULL"
+        raise error
+
+    team.ask(team.ana, "judged")
+    monkeypatch.setattr(_together, "_append", fail)
+    assert team.ask(team.ana, "one", wait=0).status_code == 503
+    lines = [json.loads(each) for each in team.logged.getvalue().splitlines()]
+    told = next(each for each in lines if each["event"] == "ledger unavailable")
+    assert told["called"] == "SQLITE_FULL"

@@ -215,6 +215,8 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
             print_line(f"{each.name}, {each.role}{state}")
             for share in each.shares:
                 print_line(f"  share of {share}")
+            if each.kept:
+                print_line(f"  takes {each.kept / 1e6:,.3f} MB of the disk, questions and answers")
             for token in each.tokens:
                 told = f"{token.what}, made {token.made}, {token.ends}, {token.used}"
                 print_line(f"  {token.id}  {told}")

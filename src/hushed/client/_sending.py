@@ -62,7 +62,8 @@ _WHY = {
     "ledger_unavailable": "the server cannot use its ledger now",
     "dataset_unavailable": "the data set cannot be asked now",
 }
-_NOT_TAKEN = ("busy", "conflict", "too_many_open")  # the server knows nothing of the request
+# The server knows nothing of the request.
+_NOT_TAKEN = ("busy", "conflict", "room_exceeded", "too_many_open")
 
 
 class NotTaken(Refusal):

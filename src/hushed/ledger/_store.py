@@ -510,4 +510,6 @@ def translate_error(
         found = DamagedLedger(f"refused by the ledger itself: {text}")
     else:
         found = LedgerUnavailable(f"the ledger cannot be used now ({text}); {advise(cause)}")
-    return InDoubt(str(found)) if committing else found
+    found = InDoubt(str(found)) if committing else found
+    found.__context__ = error  # for a log, which names it; also where nothing is raised here
+    return found

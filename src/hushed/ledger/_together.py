@@ -256,6 +256,7 @@ def _resolve(ledger: Ledger, good: Sequence[_Wanted], error: InDoubt) -> None:
     """
     written = [each for each in good if each.error is None]
     gone = LedgerUnavailable(f"nothing was charged: {error}")
+    gone.__context__ = error.__context__
     outcome: Exception | None = gone
     try:
         if written and ledger._resolve_in_doubt(written[0].entries()[0], error):

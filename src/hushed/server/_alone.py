@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 
 _LOCK = 0x68757376  # key of the lock that a serving process holds on PostgreSQL
 _TAKEN = "another process serves this ledger, perhaps from another folder: stop it first"
+# The login that holds it, where that is another one than ours.
+_HOLDER = (
+    "SELECT a.usename FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a "
+    "ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND a.usename <> current_user "
+    "AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) "
+    "AND l.classid = CAST(:lock AS oid) AND l.objid = CAST(hashtext(:schema) AS oid)"
+)
+_HELD = (
+    "the lock of this ledger is held by another login of the database, {}: if no server of yours "
+    "uses that login, end its session, and let it enter the database no more (REVOKE CONNECT)"
+)
 
 
 def claim(connection: Transaction, keyid: str) -> None:
@@ -111,8 +122,11 @@ def _lock_file(place: Path) -> IO[str]:
         ) from None
     try:
         file = open_lock(place)
-    except OSError:
-        raise LedgerUnavailable("nothing can be written beside the ledger") from None
+    except OSError as error:
+        raise LedgerUnavailable(
+            f"the lock {place.name} beside the ledger cannot be opened ({error.strerror}): it, and "
+            "its folder, have to belong to the account that runs the server"
+        ) from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -168,8 +182,10 @@ def _lock_session(ledger: Ledger) -> Connection:
         _leave(connection)
         raise
     if not taken:
-        connection.close()
-        raise LedgerUnavailable(_TAKEN)
+        other = None
+        with suppress(SQLAlchemyError), closing(connection):
+            other = run(connection, _HOLDER, values).scalar()
+        raise LedgerUnavailable(_TAKEN if not other else _HELD.format(repr(other)))
     return connection
 
 

@@ -46,7 +46,7 @@ from hushed.server._opening import mark_path, open_own
 from hushed.server._pages._doors import make_house, make_pages
 from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
-from hushed.server._problems import Problem, ProblemBody, problem_of
+from hushed.server._problems import Problem, ProblemBody, name_cause, problem_of
 from hushed.server._quick import Quick
 from hushed.server._retention import delete_answers
 from hushed.server._routes import approving, asking, functions, health, keeping
@@ -221,32 +221,32 @@ def sweep(desk: Desk) -> None:
             expire(desk)
             delete_answers(desk)
     except Exception as error:  # whatever it was, the next sweep comes
-        desk.log("sweep failed", error=type(error).__name__)
-    try:
-        open_again(desk)  # last, for a database that is away may take its time to say so
-    except Exception as error:
-        desk.log("sweep failed", error=type(error).__name__)
+        desk.log("sweep failed", **name_cause(error))
+    for dataset in [*desk.datasets.values()]:  # last: a database that is away may take its time
+        try:
+            _open_again(desk, dataset)
+        except Exception as error:  # of this one alone
+            desk.log("sweep failed", dataset=dataset.id, **name_cause(error))
 
 
-def open_again(desk: Desk) -> None:
-    """Open the data sets whose database did not answer, and those that a steward has confirmed.
+def _open_again(desk: Desk, dataset: Dataset) -> None:
+    """Open a data set whose database did not answer, or that a steward has confirmed.
 
     What was confirmed may differ from what another process was started with: that one opens it
     as well, or reads no row of it.
     """
-    for dataset in [*desk.datasets.values()]:
-        confirmed = was_confirmed(dataset, desk.ledger)
-        if not confirmed and not dataset.away:
-            continue
-        if confirmed:
-            close_file(dataset, desk.datasets.values())
-        found = open_as_registered(dataset, desk.ledger)
-        found = found if confirmed else desk.hold(found)
-        desk.datasets[dataset.id] = found
-        if not found.stale:
-            desk.log("data set can be asked", dataset=found.id)
-        elif found.stale != dataset.stale:
-            desk.log("data set cannot be asked", dataset=found.id, reason=found.stale)
+    confirmed = was_confirmed(dataset, desk.ledger)
+    if not confirmed and not dataset.away:
+        return
+    if confirmed:
+        close_file(dataset, desk.datasets.values())
+    found = open_as_registered(dataset, desk.ledger)
+    found = found if confirmed else desk.hold(found)
+    desk.datasets[dataset.id] = found
+    if not found.stale:
+        desk.log("data set can be asked", dataset=found.id)
+    elif found.stale != dataset.stale:
+        desk.log("data set cannot be asked", dataset=found.id, reason=found.stale)
 
 
 def _show(house: House, request: Request, problem: Problem) -> Response:

@@ -172,6 +172,7 @@ class Limits(_Section):
     queue: Annotated[int, Field(ge=1, le=10_000)] = 500
     open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10
     pending_per_person: Annotated[int, Field(ge=1, le=1000)] = 5
+    kept_per_person: Annotated[int, Field(ge=1_000_000)] = 1_000_000_000  # bytes, on the disk
     running_per_person: Annotated[int, Field(ge=1, le=100)] = 2
     requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] = 1.0  # seconds
@@ -213,6 +214,11 @@ def read_settings(folder: Path) -> Settings:
         return parse_settings(path.read_text(encoding="utf-8-sig"))
     except ValidationError as error:
         raise ParameterError(f"{plain_path(path)}: {explain(error)}") from None
+    except OSError as error:
+        raise NotFound(
+            f"{plain_path(path)} cannot be read ({error.strerror}): it has to belong to the "
+            "account that runs the server"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"{plain_path(path)} is not TOML: {brief(str(error))}") from None
 

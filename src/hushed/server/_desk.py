@@ -29,6 +29,7 @@ from hushed.server._mark import (
     read_spent,
     write_mark,
 )
+from hushed.server._problems import name_cause
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request, count_charged, return_attempt
 from hushed.server._retention import Retention
@@ -221,7 +222,7 @@ class Desk:
         try:
             work()
         except BaseException as error:  # the request stays charged, and is answered later
-            self.log("run stopped", request=request.id, error=type(error).__name__)
+            self.log("run stopped", request=request.id, **name_cause(error))
 
     def give_up(self) -> None:
         """Let no run that is under way count as an attempt: the process ends before it does."""

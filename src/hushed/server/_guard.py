@@ -23,7 +23,7 @@ from hushed.server._pages._visitors import (
     is_page,
     name_cookie,
 )
-from hushed.server._problems import MEDIA, Problem
+from hushed.server._problems import MEDIA, Problem, name_cause
 
 DEEPEST, MOST_HEADERS = 32, 64
 BODY_SECONDS = 10.0
@@ -76,7 +76,7 @@ class Guard:
             self._log("ended unanswered")
             return Problem("ledger_unavailable", wait=1)
         except Exception as error:  # whoever serves would log its text, and the lines around it
-            self._log("unforeseen", error=type(error).__name__)
+            self._log("unforeseen", **name_cause(error))
             return Problem("unforeseen")
         return None
 

@@ -42,9 +42,10 @@ def read_key(folder: Path) -> bytes:
     """Read the key that signs certificates."""
     try:
         return (folder / KEY_FILE).read_bytes()
-    except OSError:
+    except OSError as error:
         raise NotFound(
-            f"{plain_path(folder / KEY_FILE)}, which signs certificates, cannot be read"
+            f"{plain_path(folder / KEY_FILE)}, which signs certificates, cannot be read "
+            f"({error.strerror})"
         ) from None
 
 

@@ -52,12 +52,13 @@ from hushed.server._people import (
     require_person,
 )
 from hushed.server._problems import Problem
-from hushed.server._refusing import refuse_full, refuse_share, require_gamma
+from hushed.server._refusing import refuse_full, refuse_kept, refuse_share, require_gamma
 from hushed.server._requests import (
     KeyTaken,
     Request,
     State,
     count_attempt,
+    count_kept,
     count_open,
     count_pending,
     end_request,
@@ -254,7 +255,7 @@ def hold(
     try:
         with telling(desk.ledger) as connection:
             insert_request(connection, request)
-            daily = _check_token(connection, caller, grant)[0].daily
+            daily = _check_token(desk, connection, caller, grant)[0].daily
             if daily is not None and judged.guarantee.epsilon > daily.most:  # on no day
                 raise refuse_daily(daily, judged.guarantee.epsilon)
             if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
@@ -271,7 +272,7 @@ def hold(
 
 def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> Grant:
     """Check in the transaction of the charge what may have changed since; the share as it is."""
-    found, waiting = _check_token(connection, caller, grant)
+    found, waiting = _check_token(desk, connection, caller, grant)
     if _count_busy(desk, connection, caller, waiting) > desk.settings.limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     return found
@@ -299,13 +300,17 @@ def _is_held(desk: Desk, request: Request) -> bool:
         return True
 
 
-def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> tuple[Grant, int]:
-    """Check the token, and find the share as it is, and how much its person waits for."""
-    counts, found, waiting = find_counting_of(connection, caller.token, caller.id, grant)
+def _check_token(
+    desk: Desk, connection: Transaction, caller: Caller, grant: Grant
+) -> tuple[Grant, int]:
+    """Check token and room, and find the share as it is, and how much its person waits for."""
+    counts, found, waiting, kept = find_counting_of(connection, caller.token, caller.id, grant)
     if not counts:
         raise Problem("not_authenticated")
     if found is None:
         raise Problem("conflict", "your share was changed meanwhile; nothing was charged")
+    if kept > desk.settings.limits.kept_per_person:
+        raise refuse_kept(desk.settings, kept)
     return found, waiting
 
 
@@ -392,6 +397,7 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         if keep_within(connection, entry, answer) != answer:
             raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
+        count_kept(connection, request.person, len(answer.encode()) + len(signed.encode()))
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
     desk.move_mark(request.id)  # by the run, and not by who looks: that would tell when it ended

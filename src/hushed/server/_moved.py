@@ -7,11 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from hushed._ground.printing import plain_path
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import HushedError, NotFound, ParameterError
+from hushed.ledger import Ledger
+from hushed.server._audit import was_moved
 from hushed.server._config import FILE, Settings, parse_settings, read_settings
 from hushed.server._disk import replace_text
 
 _NEXT = f"{FILE}.next"  # the settings that are about to count
+BY_ITS_TOOLS = (
+    "A ledger on PostgreSQL is restored by its own tools; then run hushed serve restore without a "
+    "file"
+)
 _LEDGER = re.compile(r"^\[ledger\][ \t]*(#.*)?$", re.MULTILINE)
 _URL = re.compile(r"^url[ \t]*=.*$", re.MULTILINE)
 
@@ -47,6 +53,30 @@ def end_move(folder: Path) -> bool:
             "which names it there"
         ) from None
     return True
+
+
+def require_unmoved(folder: Path, address: str) -> None:
+    """Refuse to put a copy in the place of a file that was moved: both would take charges.
+
+    The settings name the new ledger then. A file that is lost does not tell whether it was moved.
+    """
+    try:
+        with Ledger(address, create=False) as ledger:
+            moved = was_moved(ledger)
+    except HushedError:
+        if (folder / _NEXT).exists():
+            raise ParameterError(
+                "a move of this server to PostgreSQL was begun, and the file of its ledger, which "
+                f"tells whether it was ended, cannot be read. {_NEXT} names the new ledger: if it "
+                f"has the charges of this server, name it in {FILE}, and restore it by the tools "
+                f"of PostgreSQL; if not, remove {_NEXT}. Then give the command again"
+            ) from None
+        return
+    if moved:
+        named = "the settings name it now" if end_move(folder) else "name it in the settings"
+        raise ParameterError(
+            f"this ledger was moved to PostgreSQL, and that one counts: {named}. {BY_ITS_TOOLS}"
+        )
 
 
 def rewrite(folder: Path, settings: Settings, url: str) -> str:

@@ -75,6 +75,8 @@ class Impatient(HttpToolsProtocol):
     _unread: asyncio.TimerHandle | None = None
     _slow: ClassVar[dict[Impatient, None]] = {}  # in the order in which they began to be slow
     _joined: Joined | None = None  # of the answer that is under way
+    # What is asked by somebody who has not taken the answer before it.
+    _put_off: tuple[RequestResponseCycle, ASGI3Application] | None = None
     _deaf = False  # nothing of what comes is read any more
     _in_head = True  # else what comes as a header follows the body
     _size = 0  # of the head so far, and of what follows the body
@@ -158,6 +160,9 @@ class Impatient(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        if self.flow.write_paused:  # its answer would wait in the memory, and nobody counts it
+            self._put_off = cycle, app
+            return
         self._joined = Joined(cycle, self.transport)
         cycle.transport = self._joined  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
@@ -214,6 +219,9 @@ class Impatient(HttpToolsProtocol):
         """Go on: everything was taken."""
         super().resume_writing()
         self._stop_looking()
+        if self._put_off is not None and not self.transport.is_closing():
+            self._start_asgi_task(*self._put_off)
+            self._put_off = None
         if self.cycle is not None and not self.cycle.response_complete:  # else it may ask more
             self._slow.pop(self, None)
 

@@ -96,7 +96,8 @@ def insert_person(
     """Write somebody new, in a transaction that has the trail."""
     made = run(
         connection,
-        "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made) ON CONFLICT DO NOTHING",
+        "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made, 0) "
+        "ON CONFLICT DO NOTHING",
         {"id": identity, "name": name, "role": role, "made": now()},
     )
     if made.rowcount != 1:
@@ -146,7 +147,8 @@ def list_people(ledger: Ledger) -> list[dict[str, Any]]:
     """List people with their tokens, and nothing that opens a door."""
     with reading(ledger) as connection:
         people = fetch_all(
-            connection, "SELECT id, name, role, active, made FROM @.hushed_s_people ORDER BY name"
+            connection,
+            "SELECT id, name, role, active, made, kept FROM @.hushed_s_people ORDER BY name",
         )
         tokens = fetch_all(
             connection,
@@ -344,11 +346,11 @@ def find_counting(connection: Transaction, person: str, grant: Grant) -> Grant |
 
 def find_counting_of(
     connection: Transaction, token: str, person: str, grant: Grant
-) -> tuple[bool, Grant | None, int]:
-    """Say by one look what `token_counts`, `find_counting` and `count_open` say."""
+) -> tuple[bool, Grant | None, int, int]:
+    """Say by one look what `token_counts`, `find_counting` and `count_open` say; and bytes kept."""
     found = fetch_one(
         connection,
-        f"SELECT ({_COUNTS}) AS counts, ({OPEN}) AS waiting, {GRANT} "  # noqa: S608
+        f"SELECT ({_COUNTS}) AS counts, ({OPEN}) AS waiting, o.kept, {GRANT} "  # noqa: S608
         "FROM @.hushed_s_people o LEFT JOIN @.hushed_s_grants g ON g.person = o.id "
         "AND g.dataset = :dataset AND g.budget = :budget AND g.ended IS NULL WHERE o.id = :person",
         token=token,
@@ -358,9 +360,9 @@ def find_counting_of(
         now=now(),
     )
     if found is None:
-        return False, None, 0
+        return False, None, 0, 0
     share = None if found["dataset"] is None else read_grant(found)
-    return found["counts"] is not None, share, int(found["waiting"])
+    return found["counts"] is not None, share, int(found["waiting"]), int(found["kept"])
 
 
 def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:

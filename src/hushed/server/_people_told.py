@@ -45,6 +45,7 @@ class PersonView:
     role: str
     active: bool
     shares: tuple[str, ...]
+    kept: int  # bytes of what was asked and answered
     tokens: tuple[TokenView, ...]
 
 
@@ -125,6 +126,7 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
         name=person["name"],
         role=person["role"],
         active=person["active"],
+        kept=person["kept"],
         shares=tuple(_say_share(ledger, each) for each in list_grants(ledger, person["id"])),
         tokens=tuple(tokens),
     )

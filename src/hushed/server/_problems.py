@@ -59,6 +59,11 @@ CODES = {
         409,
         "Your share has a limit for each day, and no room for this today. Nothing was charged.",
     ),
+    "room_exceeded": (
+        409,
+        "What you asked takes all the room on the disk that one person may take here. Nothing was "
+        "charged.",
+    ),
     "no_gamma": (409, "The gamma that this function costs cannot be paid. Nothing was charged."),
     "dataset_changed": (
         409,
@@ -176,7 +181,7 @@ def problem_of(error: HushedError, log: Log) -> Problem:
     """
     found = _find_problem(error)
     if found.status >= 500:
-        log(found.code.replace("_", " "), **_name_cause(error))
+        log(found.code.replace("_", " "), **name_cause(error))
     return found
 
 
@@ -190,7 +195,7 @@ def _find_problem(error: HushedError) -> Problem:
     return Problem("unforeseen")
 
 
-def _name_cause(error: HushedError) -> dict[str, str]:
+def name_cause(error: BaseException) -> dict[str, str]:
     """Name for the log what was the matter, where, and what the driver calls it; no text of it."""
     cause = getattr(error.__context__, "orig", error.__context__)  # what the driver raised
     called = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""

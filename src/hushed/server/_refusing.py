@@ -14,6 +14,7 @@ from hushed.server._people import Grant
 from hushed.server._problems import Problem
 
 if TYPE_CHECKING:
+    from hushed.server._config import Settings
     from hushed.server._functions import Record
     from hushed.server._judging import Judged
 
@@ -22,6 +23,18 @@ _NONE_ABOVE = (
     "the budget of the data set allows less gamma than it costs: a steward can add the data set "
     "with a budget that allows it, or sample the function with a smaller gamma"
 )
+
+
+def refuse_kept(settings: Settings, kept: int) -> Problem:
+    """Say how much is kept of what somebody asked, and how there may be room again."""
+    days = settings.server.retention_days
+    later = "" if days is None else f", or wait: answers are deleted after {days} days"
+    return Problem(
+        "room_exceeded",
+        f"With this question it is {kept:,} bytes, questions and answers, of at most "
+        f"{settings.limits.kept_per_person:,}: ask your steward for more room "
+        f"(kept_per_person){later}.",
+    )
 
 
 def require_gamma(ledger: Ledger, above: str, grant: Grant, record: Record) -> None:

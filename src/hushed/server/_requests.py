@@ -12,7 +12,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
-from hushed.server._schema import fetch_all, fetch_one
+from hushed.server._schema import BESIDES, fetch_all, fetch_one
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -106,6 +106,16 @@ def insert_request(connection: Transaction, request: Request) -> None:
     )
     if done.rowcount != 1:
         raise KeyTaken
+    count_kept(connection, request.person, BESIDES + len(request.body.encode()))
+
+
+def count_kept(connection: Transaction, person: str, size: int) -> None:
+    """Count bytes that are kept of what somebody asked, or, below 0, are kept no more.
+
+    In a transaction that has the trail: nobody else counts at the same time.
+    """
+    statement = "UPDATE @.hushed_s_people SET kept = kept + :size WHERE id = :person"
+    run(connection, statement, {"size": size, "person": person})
 
 
 def find_by_key(connection: Transaction, person: str, key: str) -> Request | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +34,7 @@ from hushed.server._mark import (
     read_spent,
     write_mark,
 )
+from hushed.server._moved import BY_ITS_TOOLS, require_unmoved
 from hushed.server._opening import mark_path
 from hushed.server._people import MACHINE
 from hushed.server._requests import decline_all, end_request, list_open
@@ -68,16 +69,18 @@ def restore_server(folder: Path, copy: Path | None, *, accept_loss: bool) -> Res
     """
     settings = read_settings(folder)
     address = ledger_address(folder, settings)
+    here = address.startswith("sqlite:///")
     if copy is None:
+        if here:
+            require_unmoved(folder, address)
         with Ledger(address, create=False) as ledger, serving_alone(ledger):
             return _take_back(folder, settings, ledger, accept_loss=accept_loss)
-    if not address.startswith("sqlite:///"):
-        raise ParameterError(
-            "a ledger on PostgreSQL is restored by its own tools; then run hushed serve restore "
-            "without a file"
-        )
+    if not here:
+        raise ParameterError(BY_ITS_TOOLS)
     path = Path(address.removeprefix("sqlite:///"))
-    with locked_file(path), _fresh(path, copy) as fresh:
+    with locked_file(path), ExitStack() as held:
+        require_unmoved(folder, address)
+        fresh = held.enter_context(_fresh(path, copy))
         with Ledger(f"sqlite:///{fresh}", create=False) as ledger:
             done = _prepare(folder, settings, ledger, accept_loss=accept_loss)
         with closing(sqlite3.connect(fresh)) as whole:  # all in one file, which is moved

@@ -18,7 +18,7 @@ from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
-from hushed.server._requests import COLUMNS, Request
+from hushed.server._requests import COLUMNS, Request, certificate_within, count_kept
 from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def _delete(connection: Transaction, request: Request) -> None:
         "UPDATE @.hushed_s_requests SET deleted_at = :at, answer_sha256 = :sha256 WHERE id = :id",
         values,
     )
+    signed = certificate_within(connection, request.id) or ""
     statement = "DELETE FROM @.hushed_s_certificates WHERE request = :id"
     run(connection, statement, {"id": request.id})
+    count_kept(connection, request.person, -len(text.encode()) - len(signed.encode()))
     add_event(connection, actor="server", action="deleted an answer", about=request.id)

@@ -5,6 +5,7 @@ The SQL is what SQLite and PostgreSQL have in common. Times are texts, ISO 8601 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,7 @@ from hushed.ledger._together import reading, writing
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-VERSION = "5"
+VERSION = "6"
 Made = TypeVar("Made")
 # A question may be long, and what stands behind it in a row is found only by reading it: with each
 # charge of somebody who had asked five thousand, 300 MB.
@@ -31,7 +32,8 @@ INDEXES = (
 TABLES = (
     "CREATE TABLE @.hushed_s_state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE @.hushed_s_people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
-    "role TEXT NOT NULL, active INTEGER NOT NULL, made TEXT NOT NULL)",
+    "role TEXT NOT NULL, active INTEGER NOT NULL, made TEXT NOT NULL, "
+    "kept BIGINT NOT NULL DEFAULT 0)",
     "CREATE TABLE @.hushed_s_tokens (id TEXT PRIMARY KEY, "
     "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), digest TEXT NOT NULL, "
     "scope TEXT NOT NULL, maker TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, "
@@ -69,7 +71,16 @@ _STEPS = {
     )
     + INDEXES,
     "4": INDEXES,
+    "5": (),
 }
+BESIDES = 4000  # bytes of a request that are in no text of it: entries, events, indexes
+_KEPT = (  # the bytes of all that somebody asked
+    f"UPDATE @.hushed_s_people SET kept = COALESCE((SELECT SUM({BESIDES} + SIZE(r.body) "  # noqa: S608
+    "+ COALESCE(SIZE(a.body), 0) + COALESCE(SIZE(c.body), 0)) FROM @.hushed_s_requests r "
+    "LEFT JOIN @.hushed_answers a ON a.budget = r.budget AND a.number = r.entry "
+    "LEFT JOIN @.hushed_s_certificates c ON c.request = r.id "
+    "WHERE r.person = hushed_s_people.id), 0)"
+)
 _VERSION = "SELECT value FROM @.hushed_s_state WHERE name = 'version'"
 _HAS = {
     "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'hushed_s_state'",
@@ -115,6 +126,13 @@ def _let_answers_end(connection: Transaction) -> None:
         run(connection, each, {})
 
 
+def _count_kept(connection: Transaction) -> None:
+    column = "ALTER TABLE @.hushed_s_people ADD COLUMN kept BIGINT NOT NULL DEFAULT 0"
+    run(connection, column, {})
+    here = re.sub(r"SIZE\(([a-z.]+)\)", r"LENGTH(CAST(\1 AS BLOB))", _KEPT)
+    run(connection, here, {}, _KEPT.replace("SIZE", "OCTET_LENGTH"))
+
+
 def require_version(connection: Transaction) -> None:
     """Refuse tables that are not there, or that a version has made which this one cannot read."""
     if not has_tables(connection):
@@ -145,6 +163,7 @@ def upgrade_tables(ledger: Ledger) -> None:
             run(connection, each, {})
         if found == "3":  # later ones are made so
             _let_answers_end(connection)
+        _count_kept(connection)
         statement = "UPDATE @.hushed_s_state SET value = :value WHERE name = 'version'"
         run(connection, statement, {"value": VERSION})
 

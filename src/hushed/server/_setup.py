@@ -94,6 +94,7 @@ run_seconds = 30  # an answer that takes longer fails, and stays paid
 answer_grid = 1.0  # seconds: answers become readable at multiples of it, counted from the charge
 max_epsilon_per_request = 1.0
 open_per_person = 10
+# kept_per_person = 1_000_000_000  # bytes of questions and answers; then no more are taken
 running_per_person = 2
 requests_per_minute = 120
 """

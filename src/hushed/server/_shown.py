@@ -197,6 +197,7 @@ class ShownPerson(_Shown):
     role: str
     active: bool
     made: str
+    kept: int  # bytes of what was asked and answered
     tokens: list[ShownToken]
 
 

@@ -23,6 +23,7 @@ import uvicorn
 
 from hushed.server._app import make_app, open_desk
 from hushed.server._log import Log, hearing_libraries
+from hushed.server._problems import name_cause
 from hushed.server._serving import configure, settled
 from hushed.server._shared import Shared
 from hushed.server._told import Told
@@ -71,7 +72,7 @@ def main(folder: str, listening: int, line_number: int, shared: int) -> None:
     try:
         desk = open_desk(Path(folder), log, told=told)
     except Exception as error:  # such as a database that is away; its keeper tries again
-        log("web process cannot start", error=type(error).__name__)
+        log("web process cannot start", **name_cause(error))
         sys.exit(1)
     desk.shared = Shared(shared)
     desk.errand = lambda request: line.tell(RUN, request)

@@ -22,6 +22,7 @@ from typing import Any
 
 from hushed.server._desk import Desk
 from hushed.server._life import run_charged
+from hushed.server._problems import name_cause
 from hushed.server._processes import environment
 from hushed.server._shared import Shared
 from hushed.server._told import Told
@@ -152,7 +153,7 @@ class WebProcesses:
                 try:
                     run_charged(self.desk, request)
                 except Exception as error:  # whatever it was, the next sweep finds it
-                    self.desk.log("sweep failed", error=type(error).__name__)
+                    self.desk.log("sweep failed", **name_cause(error))
             case ["counts", list(counts), int(checks)]:
                 found = Counter({tuple(kind): number for kind, number in counts})
                 with self._lock:

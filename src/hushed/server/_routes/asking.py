@@ -124,6 +124,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
                 "budget_exceeded",
                 "quota_exceeded",
                 "day_exceeded",
+                "room_exceeded",
                 "conflict",
                 "dataset_changed",
                 "bad_query",

@@ -67,6 +67,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
                     "budget_exceeded",
                     "quota_exceeded",
                     "day_exceeded",
+                    "room_exceeded",
                     "no_gamma",
                     "conflict",
                 ),
