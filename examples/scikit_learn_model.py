@@ -75,14 +75,13 @@ def main(block: int = 200) -> None:
         averaged,
         population,
         rows=len(private),
-        norm="l2",
         gamma=0.05,
         calibration="marginal",  # 19 pairs, each of block + 1 public rows that no other one has
         symmetric=True,  # the order of the rows does not matter, which is tried
     )
-    mechanism = hs.Gaussian(s, epsilon=0.5, delta=1e-6)
+    mechanism = hs.Laplace(s, epsilon=0.5)
     error = mechanism.accuracy(beta=0.05, dims=4)
-    print(f"{s.pairs} pairs, l2 sensitivity {s.value:.5f}")
+    print(f"{s.pairs} pairs, l1 sensitivity {s.value:.5f}")
     print(f"with probability 95 % every coefficient is within {error:.4f} of the average")
 
     released = hs.release(averaged, private, mechanism)

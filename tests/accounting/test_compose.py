@@ -357,3 +357,10 @@ class TestAdvantage:
         """Advantages outside (0, 1) are refused."""
         with pytest.raises(ParameterError):
             epsilon_for_advantage(bad)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-15, 1e-20, 1e-300])
+def test_the_sum_of_the_deltas_is_always_enough(delta):
+    """It was refused: the chance of an infinite loss was rounded to a larger number."""
+    together = float(f"{2 * delta:.1g}")
+    assert compose([Guarantee(epsilon=0.5, delta=delta)] * 2, delta=together).epsilon == 1.0

@@ -233,3 +233,18 @@ def test_a_sum_of_one_sided_losses_keeps_those_far_below_zero(level):
             )
             exact += max(here - mpmath.exp(level) * there, 0)
     assert found.low * (1 - 1e-12) <= exact <= found.high * (1 + 1e-12)
+
+
+def test_both_ends_hold_below_all_finite_losses_beside_infinite_ones():
+    """Their masses sum to less than 1 then; the ends were taken as if they summed to 1."""
+    far, lost = 2.0**-18, 2.0**-9
+    composed = privacy_loss.compose(
+        [
+            privacy_loss.one_sided([1.0, 0.0], [far, 1 - far]),
+            privacy_loss.one_sided([lost, lost, 1 - 2 * lost], [0.5, 0.0, 0.5]),
+        ]
+    )
+    scale = math.exp(1.0) * far
+    exact = 1 - min(lost, scale / 2) - min(1 - 2 * lost, scale / 2)
+    found = composed.delta_bracket(1.0)
+    assert found.low <= exact <= found.high

@@ -145,3 +145,14 @@ class TestWords:
         assert "moves by 320 -> Laplace noise of scale 640 -> epsilon 0.5" in quote.explain()
         assert "all parts together: epsilon 1" in quote.explain()
         assert "->" not in quote.explain(distances=False)
+
+    @pytest.mark.parametrize("high", [50, "search"])
+    def test_squares_are_said_to_be_counted_from_the_middle_of_what_they_can_be(self, high):
+        """A row at an end moves their sum by 25 ** 2, and what is measured by half of that."""
+        quote = hs.table(pa.table({"x": [1.0]})).variance("x", low=0, high=high).quote(epsilon=1.0)
+        (squares,) = (each for each in quote.distances if each.measured == "sum of squares")
+        half = 25**2 / 2 if high == 50 else 0.5
+        assert squares.steps[-1].distance == pytest.approx(half)
+        assert "less half of the largest" in squares.steps[-1].why
+        (total,) = (each for each in quote.distances if each.measured == "sum")
+        assert "of distances from" in total.steps[-1].why

@@ -61,14 +61,16 @@ class ComposedPLD:
 
     @property
     def infinite(self) -> float:
-        """Probability that any loss is infinite, rounded up."""
+        """Probability that any loss is infinite, rounded up; never above the sum of all."""
         lossy = [(family, count) for family, count in self.parts if family.infinite > 0]
         if not lossy or (len(lossy) == 1 and lossy[0][1] == 1):
             return lossy[0][0].infinite if lossy else 0.0
         logs = [count * math.log1p(-f.infinite) for f, count in self.parts if f.infinite < 1]
         if len(logs) < len(self.parts):
             return 1.0
-        return round_up(-math.expm1(math.fsum(logs)), LIBRARY, ceiling=1.0)
+        found = round_up(-math.expm1(math.fsum(logs)), LIBRARY, ceiling=1.0)
+        together = sum((decimal_of(f.infinite) * count for f, count in lossy), Fraction(0))
+        return min(found, stated_above(together))
 
     @property
     def _surely_infinite(self) -> float:

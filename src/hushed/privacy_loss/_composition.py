@@ -138,7 +138,8 @@ class Window:
             return 0.0, math.inf
         below = self.above[0] - self.curve[0]
         value = self.above[0] - below * math.exp(epsilon - self.point(0))
-        return value - self.excess[0] - self.unsure, value + self.unsure
+        finite = math.exp(self.log_total)  # all the mass but that of infinite losses
+        return finite * (value - self.excess[0] - self.unsure), finite * (value + self.unsure)
 
     def epsilon(self, log_delta: float) -> tuple[float, float]:
         """Lower and upper bound of the level at which the finite part of delta is reached.

@@ -18,6 +18,7 @@ from hushed.statements._words import describe_outsider, describe_promise
 from hushed.tables import Answer, Query
 from hushed.tables._agreement import Followed, follow_answer
 from hushed.tables._answers import percent
+from hushed.tables._distances import CENTRED, FROM_MIDDLE
 from hushed.tables._format import list_lines
 from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
 from hushed.tables._storage import read_answer, write_answer
@@ -35,6 +36,8 @@ _FIRST_WORDS = {
     "the only aggregate of the query uses all of epsilon": "the one aggregate gets all of epsilon",
     "the bound farther from 0": "the larger bound",
     "half the range of the bounds": "half the distance of the bounds",
+    CENTRED: "",
+    FROM_MIDDLE: "",
 }
 
 

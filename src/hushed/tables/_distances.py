@@ -25,6 +25,8 @@ from hushed.tables._top import TopChoice
 Noise = Literal["Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"]
 
 DISTANCES = "how far one"  # begins what is said of distances
+CENTRED = " (each less half of the largest one)"  # squares, which then move half as far
+FROM_MIDDLE = " of distances from the middle of the bounds"
 _DIGITS = 10  # of a part of epsilon
 _LAST_BITS = Fraction(1, 2**44)  # of a part: what rounding may have added
 
@@ -145,6 +147,8 @@ def _trace_part(query: Query, part: Part, searched: Mapping[str, Aggregate]) -> 
         unit = size_unit(measurement, aggregate)
         moved, scale = (float_above(Fraction(each) / unit) for each in (moved, scale))
         what, times = _name_total(measurement), format_up(moved, 4)
+        if aggregate.kind != "sum":
+            what += FROM_MIDDLE + CENTRED * _is_square(measurement)
         power = "the square of " if measurement.feature.kind == "square" else ""
         why = f"{what} moves by {times} times {power}{name_unit(aggregate)}"
         last = DistanceStep(distance=moved, of="bounds", why=why)
@@ -184,8 +188,7 @@ def size_unit(measurement: Measurement, aggregate: Aggregate) -> Fraction:
     """Size the same unit, for the bounds of this aggregate; squared for squares."""
     low, high = Fraction(aggregate.low), Fraction(aggregate.high)
     unit = max(abs(low), abs(high)) if aggregate.kind == "sum" else (high - low) / 2
-    square = measurement.feature is not None and measurement.feature.kind == "square"
-    return unit**2 if square else unit
+    return unit**2 if _is_square(measurement) else unit
 
 
 def _trace_selection(query: Query, selection: PartitionSelection) -> Distances:
@@ -288,12 +291,16 @@ def _explain_move(part: Part, moved: float) -> str:
     what = _name_total(measurement)
     if feature.grid is not None and feature.grid.centre:
         what += f" of distances from {feature.grid.centre:g}"
+    what += CENTRED * _is_square(measurement)
     return f"{what}, in steps of {format_up(measurement.step, 2)}, moves by {size}"
 
 
 def _name_total(measurement: Measurement) -> str:
-    square = measurement.feature is not None and measurement.feature.kind == "square"
-    return "the sum of squares" if square else "the sum"
+    return f"the sum{' of squares' * _is_square(measurement)}"
+
+
+def _is_square(measurement: Measurement) -> bool:
+    return measurement.feature is not None and measurement.feature.kind == "square"
 
 
 def _count(number: int, what: str) -> str:
