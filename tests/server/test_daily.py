@@ -274,6 +274,7 @@ def make_older(address, version="3"):
             {},
         )
         run(connection, "ALTER TABLE @.hushed_s_people DROP COLUMN kept", {})
+        run(connection, "ALTER TABLE @.hushed_s_requests DROP COLUMN size", {})
         if version != "3":
             return
         for name in ("grants per_day", "grants day", "grants day_spent", "requests deleted_at"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.server.conftest import make_folder, open_team
 from tests.server.test_on_postgres import make
@@ -63,6 +65,23 @@ def check_full(team):
 
 def test_who_has_filled_the_room_of_one_person_asks_no_more(team):
     check_full(team)
+
+
+def test_room_does_not_tell_when_a_run_has_ended(tmp_path):
+    """An answer that nobody may read yet takes none: who has little left would see it come."""
+    tokens = make_folder(tmp_path, settings="answer_grid = 600.0")
+    for team in open_team(tmp_path / "stats", tokens):
+        made = team.ask(team.ana, "first", wait=0).json()["id"]
+        body = find_request(team.desk.ledger, made).body
+        ends = time.monotonic() + 60
+        while not (ended := find_request(team.desk.ledger, made).has_ended()):
+            assert time.monotonic() < ends
+            time.sleep(0.02)
+        assert ended
+        assert kept(team) == BESIDES + len(body.encode())
+        with writing(team.desk.ledger) as connection:  # as if its time had come
+            run(connection, "UPDATE @.hushed_s_requests SET readable_at = charged_at", {})
+        assert kept(team) == size_of(team, made)
 
 
 @pytest.mark.slow

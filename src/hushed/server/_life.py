@@ -58,7 +58,6 @@ from hushed.server._requests import (
     Request,
     State,
     count_attempt,
-    count_kept,
     count_open,
     count_pending,
     end_request,
@@ -397,16 +396,17 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         if keep_within(connection, entry, answer) != answer:
             raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
-        count_kept(connection, request.person, len(answer.encode()) + len(signed.encode()))
-        _end(desk, connection, request, "answered")
+        _end(desk, connection, request, "answered", len(answer.encode()) + len(signed.encode()))
     desk.log("answered", request=request.id)
     desk.move_mark(request.id)  # by the run, and not by who looks: that would tell when it ended
 
 
-def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
+def _end(
+    desk: Desk, connection: Transaction, request: Request, state: State, size: int = 0
+) -> None:
     """End a request; the trail tells the moment at which it could be seen, and not the true one."""
     grid = desk.grid(request.dataset, read_asked(request.body).function)
-    at = end_request(connection, request, state, grid)
+    at = end_request(connection, request, state, grid, size)
     add_event(connection, actor="server", action=state, about=request.id, at=at)
 
 

@@ -16,7 +16,7 @@ from hushed.ledger._rows import run
 from hushed.ledger._together import has_key, reading, reading_in_turn, writing
 from hushed.server._audit import add_event, telling
 from hushed.server._daily import Daily, read_daily
-from hushed.server._requests import OPEN, decline_gone
+from hushed.server._requests import KEPT, OPEN, decline_gone
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
 
@@ -148,7 +148,9 @@ def list_people(ledger: Ledger) -> list[dict[str, Any]]:
     with reading(ledger) as connection:
         people = fetch_all(
             connection,
-            "SELECT id, name, role, active, made, kept FROM @.hushed_s_people ORDER BY name",
+            f"SELECT id, name, role, active, made, {KEPT} "  # noqa: S608
+            "FROM @.hushed_s_people o ORDER BY name",
+            now=now(),
         )
         tokens = fetch_all(
             connection,
@@ -350,7 +352,7 @@ def find_counting_of(
     """Say by one look what `token_counts`, `find_counting` and `count_open` say; and bytes kept."""
     found = fetch_one(
         connection,
-        f"SELECT ({_COUNTS}) AS counts, ({OPEN}) AS waiting, o.kept, {GRANT} "  # noqa: S608
+        f"SELECT ({_COUNTS}) AS counts, ({OPEN}) AS waiting, {KEPT}, {GRANT} "  # noqa: S608
         "FROM @.hushed_s_people o LEFT JOIN @.hushed_s_grants g ON g.person = o.id "
         "AND g.dataset = :dataset AND g.budget = :budget AND g.ended IS NULL WHERE o.id = :person",
         token=token,

@@ -27,10 +27,16 @@ COLUMNS = (
     "deleted_at, answer_sha256"
 )
 
+_UNTOLD = "readable_at > :now AND done_at <= :now"
 OPEN = (  # both by an index alone
-    "SELECT (SELECT COUNT(*) FROM @.hushed_s_requests WHERE person = :person "
+    "SELECT (SELECT COUNT(*) FROM @.hushed_s_requests WHERE person = :person "  # noqa: S608
     "AND state = 'charged') + (SELECT COUNT(*) FROM @.hushed_s_requests WHERE person = :person "
-    "AND readable_at > :now AND done_at <= :now) AS number"
+    f"AND {_UNTOLD}) AS number"
+)
+# Bytes that a person `o` takes: an answer counts when it can be read, or it would tell its end.
+KEPT = (
+    "o.kept - COALESCE((SELECT SUM(size) FROM @.hushed_s_requests "  # noqa: S608
+    f"WHERE person = o.id AND {_UNTOLD}), 0) AS kept"
 )
 
 
@@ -311,15 +317,18 @@ def return_attempt(ledger: Ledger, identity: str) -> None:
         )
 
 
-def end_request(connection: Transaction, request: Request, state: State, grid: float) -> str:
+def end_request(
+    connection: Transaction, request: Request, state: State, grid: float, size: int = 0
+) -> str:
     """Write down that a request has its answer, or has failed, once; when it may be seen."""
+    count_kept(connection, request.person, size)
     done = now()
     readable = readable_at(request.charge()[1], done, grid)
     found = run(
         connection,
-        "UPDATE @.hushed_s_requests SET state = :state, done_at = :done, readable_at = :readable "
-        "WHERE id = :id AND state = 'charged'",
-        {"state": state, "done": done, "readable": readable, "id": request.id},
+        "UPDATE @.hushed_s_requests SET state = :state, done_at = :done, readable_at = :readable, "
+        "size = :size WHERE id = :id AND state = 'charged'",
+        {"state": state, "done": done, "readable": readable, "size": size, "id": request.id},
     )
     if found.rowcount != 1:
         raise DamagedLedger(f"the request {request.id} was ended by somebody else")

@@ -50,7 +50,7 @@ TABLES = (
     "token TEXT NOT NULL, asked_at TEXT NOT NULL, budget TEXT NOT NULL, entry INTEGER, "
     "quota TEXT NOT NULL, quota_entry INTEGER, question TEXT NOT NULL, attempts INTEGER NOT NULL, "
     "charged_at TEXT, done_at TEXT, readable_at TEXT, decided_by TEXT, reason TEXT, "
-    "deleted_at TEXT, answer_sha256 TEXT, "
+    "deleted_at TEXT, answer_sha256 TEXT, size BIGINT NOT NULL DEFAULT 0, "
     "UNIQUE (person, key))",
     "CREATE INDEX hushed_s_open ON @.hushed_s_requests (state)",
     *INDEXES,
@@ -127,8 +127,9 @@ def _let_answers_end(connection: Transaction) -> None:
 
 
 def _count_kept(connection: Transaction) -> None:
-    column = "ALTER TABLE @.hushed_s_people ADD COLUMN kept BIGINT NOT NULL DEFAULT 0"
-    run(connection, column, {})
+    for table, name in (("people", "kept"), ("requests", "size")):
+        column = f"ALTER TABLE @.hushed_s_{table} ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0"
+        run(connection, column, {})
     here = re.sub(r"SIZE\(([a-z.]+)\)", r"LENGTH(CAST(\1 AS BLOB))", _KEPT)
     run(connection, here, {}, _KEPT.replace("SIZE", "OCTET_LENGTH"))
 
