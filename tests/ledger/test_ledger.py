@@ -1267,3 +1267,16 @@ def test_a_key_in_use_says_what_differs(plain):
         match=r"the price is the same.*rows_per_user.*To that of a function belong its code",
     ):
         plain.charge("b", G(epsilon=0.1), key="k", question="two")
+
+
+@pytest.mark.parametrize(("unit", "distance", "scale"), [("row", 1, "0.5"), ("user", 5, "2.5")])
+def test_what_is_left_buys_a_count_for_all_that_is_replaced_at_once(tmp_path, unit, distance, scale):
+    """Noise for one row would lose five times as much where five are replaced."""
+    limit = hs.Guarantee(epsilon=2.0, unit=unit, distance=distance)
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as ledger:
+        ledger.open_budget("b", limit)
+        told = f"a count of {unit}s with Laplace noise of scale {scale})"
+        assert told in ledger.balance("b").explain()
+        with pytest.raises(Overspent) as refused:
+            ledger.charge("b", replace(limit, epsilon=3.0))
+        assert told in str(refused.value)

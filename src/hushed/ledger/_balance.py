@@ -190,7 +190,7 @@ class Balance(Shown):
             f"{limit.neighbours}, unit {name_units(limit)}; method {self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {format_up(spent.epsilon)} at delta "
             f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
-            f"Left: {bought(self.epsilon_left)}; delta {format_down(self.delta_left)} and gamma "
+            f"Left: {bought(self.epsilon_left, limit)}; delta {format_down(self.delta_left)} and gamma "
             f"{format_down(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget) + SAMPLER_TOO * self.spent.marginal,
         ]
@@ -265,11 +265,11 @@ def set_aside(budget: Budget) -> str:
     )
 
 
-def bought(epsilon: float) -> str:
-    """Say what an epsilon buys."""
+def bought(epsilon: float, limit: Guarantee) -> str:
+    """Say what an epsilon buys, of a promise for so many rows or users as the limit is about."""
     if epsilon <= 0:
         return "no epsilon"
     return (
-        f"epsilon {format_down(epsilon)} in one charge (a count with Laplace noise of scale "
-        f"{format_up(1 / epsilon, 3)})"
+        f"epsilon {format_down(epsilon)} in one charge (a count of {limit.unit}s with Laplace noise "
+        f"of scale {format_up(limit.distance / epsilon, 3)})"
     )

@@ -240,7 +240,7 @@ class RunningBalance:
             f"{format_down(limit.epsilon)}, delta {format_down(limit.delta)} "
             f"({number} so far, method {self.budget.method}): "
             f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
-            f"{bought(left)}, and delta {format_down(self.delta_left())} for new charges. "
+            f"{bought(left, limit)}, and delta {format_down(self.delta_left())} for new charges. "
             f"{_advise_epsilon(promise, left) if delta else set_aside(self.budget)}"
             "Nothing was charged",
             name,
