@@ -1270,7 +1270,7 @@ def test_a_key_in_use_says_what_differs(plain):
 
 
 @pytest.mark.parametrize(("unit", "distance", "scale"), [("row", 1, "0.5"), ("user", 5, "2.5")])
-def test_what_is_left_buys_a_count_for_all_that_is_replaced_at_once(tmp_path, unit, distance, scale):
+def test_what_is_left_buys_a_count_for_all_replaced_at_once(tmp_path, unit, distance, scale):
     """Noise for one row would lose five times as much where five are replaced."""
     limit = hs.Guarantee(epsilon=2.0, unit=unit, distance=distance)
     with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as ledger:

@@ -190,8 +190,8 @@ class Balance(Shown):
             f"{limit.neighbours}, unit {name_units(limit)}; method {self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {format_up(spent.epsilon)} at delta "
             f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
-            f"Left: {bought(self.epsilon_left, limit)}; delta {format_down(self.delta_left)} and gamma "
-            f"{format_down(self.gamma_left)} for new charges.{self._full()}",
+            f"Left: {bought(self.epsilon_left, limit)}; delta {format_down(self.delta_left)} and "
+            f"gamma {format_down(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget) + SAMPLER_TOO * self.spent.marginal,
         ]
         if self.retired:
@@ -270,6 +270,6 @@ def bought(epsilon: float, limit: Guarantee) -> str:
     if epsilon <= 0:
         return "no epsilon"
     return (
-        f"epsilon {format_down(epsilon)} in one charge (a count of {limit.unit}s with Laplace noise "
-        f"of scale {format_up(limit.distance / epsilon, 3)})"
+        f"epsilon {format_down(epsilon)} in one charge (a count of {limit.unit}s with Laplace "
+        f"noise of scale {format_up(limit.distance / epsilon, 3)})"
     )
