@@ -183,7 +183,7 @@ def _marks(path: Path) -> tuple[int, list[str]]:
     try:
         return _read_marks(f"{path.as_uri()}?mode=ro")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_READONLY_ROLLBACK":
             raise
     # Whoever wrote it was killed: what they began is taken back when it is opened as a ledger.
     return _read_marks(f"{path.as_uri()}?mode=ro&immutable=1")
