@@ -20,6 +20,10 @@ from hushed.guarantee import CHOSEN_FIRST, SAME_EVENT, Guarantee
 from hushed.ledger._entries import Budget
 
 _ENDED = "The budget is retired: nothing was charged to it, and nothing will be."
+_BEYOND = (
+    "The limit is not kept: entries beyond it were written by other means than this library."
+)
+_PARTS = ("epsilon", "delta", "gamma")
 _FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
@@ -196,8 +200,10 @@ class Balance(Shown):
         ]
         if self.retired:
             return f"{lines[0]}\n{_ENDED}"
+        if any(getattr(spent, each) > getattr(limit, each) for each in _PARTS):
+            lines.insert(2, _BEYOND)
         if limit.delta > 0:
-            lines.insert(3, set_aside(self.budget).strip())
+            lines.insert(-1, set_aside(self.budget).strip())
         return "\n".join(filter(None, lines))
 
     def _used(self) -> str:
