@@ -20,9 +20,7 @@ from hushed.guarantee import CHOSEN_FIRST, SAME_EVENT, Guarantee
 from hushed.ledger._entries import Budget
 
 _ENDED = "The budget is retired: nothing was charged to it, and nothing will be."
-_BEYOND = (
-    "The limit is not kept: entries beyond it were written by other means than this library."
-)
+_BEYOND = "The limit is not kept: entries beyond it were written by other means than this library."
 _PARTS = ("epsilon", "delta", "gamma")
 _FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
