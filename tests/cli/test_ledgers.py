@@ -268,6 +268,18 @@ def test_a_query_says_which_budget_it_needs_and_takes_it(folder):
     assert json_of(remark)["limit"]["neighbours"] == "replace-one"
 
 
+def test_a_key_written_by_hand_adds_no_line(monkeypatch):
+    """A program of somebody else may write any key: no list then tells of a charge that is none."""
+    monkeypatch.setattr("hushed.ledger._accounts.check_key", lambda *_: None)
+    monkeypatch.setattr("hushed.ledger._requests.check_new", lambda *_: None)
+    with hs.Ledger(URL) as book:
+        book.open_budget("study", hs.Guarantee(epsilon=1.0))
+        book.charge("study", hs.Guarantee(epsilon=0.1), "count", key="k]\n2  4.0  forged\x1b[2J")
+    shown = run("show", URL, "study").stdout
+    assert shown.splitlines()[-1].startswith("1 ")
+    assert "forged" in shown.splitlines()[-1]
+
+
 @pytest.mark.slow
 def test_the_last_charges_are_listed(folder):
     """Show lists number, time, levels and note; --entries says how many; JSON has plain numbers."""

@@ -1267,3 +1267,48 @@ def test_a_key_in_use_says_what_differs(plain):
         match=r"the price is the same.*rows_per_user.*To that of a function belong its code",
     ):
         plain.charge("b", G(epsilon=0.1), key="k", question="two")
+
+
+@pytest.mark.parametrize(("unit", "distance", "scale"), [("row", 1, "0.5"), ("user", 5, "2.5")])
+def test_what_is_left_buys_a_count_for_all_replaced_at_once(tmp_path, unit, distance, scale):
+    """Noise for one row would lose five times as much where five are replaced."""
+    limit = hs.Guarantee(epsilon=2.0, unit=unit, distance=distance)
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as ledger:
+        ledger.open_budget("b", limit)
+        told = f"a count of {unit}s with Laplace noise of scale {scale})"
+        assert told in ledger.balance("b").explain()
+        with pytest.raises(Overspent) as refused:
+            ledger.charge("b", replace(limit, epsilon=3.0))
+        assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "epsilon", "delta", "most"),
+    [("renyi", 10.0, 0.4, 10.0), ("gaussian", 1.0, 1e-6, 1.0), ("pld", 1.0, 0.01, 0.4)],
+)
+def test_a_full_budget_has_spent_no_more_than_its_limit(tmp_path, method, epsilon, delta, most):
+    """The epsilon of a sum is rounded up, and the sum keeps the limit."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=epsilon, delta=delta), method=method)
+        for _ in range(6):
+            if (left := ledger.balance("b").epsilon_left) > 1e-6:
+                ledger.charge("b", hs.Guarantee(epsilon=min(most, left)))
+        balance = ledger.balance("b")
+        assert 0.99 * epsilon < balance.spent.epsilon <= epsilon
+        assert balance.spent.delta <= delta
+        assert "not kept" not in balance.explain()
+
+
+@pytest.mark.parametrize("method", ["basic", "adaptive", "zcdp", "pld"])
+@pytest.mark.parametrize("most", [100.0, math.inf])
+def test_a_balance_tells_of_what_was_charged_beyond_the_limit(tmp_path, monkeypatch, method, most):
+    """A program of somebody else may write such an entry; its epsilon was told as the limit."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=2.0, delta=1e-6), method=method)
+        with monkeypatch.context() as patch:
+            patch.setattr("hushed.ledger._running.RunningBalance.takes", lambda *_: True)
+            ledger.charge("b", hs.Guarantee(epsilon=most))
+        balance = ledger.balance("b")
+        assert balance.spent.epsilon >= 0.99 * most  # by pld at the delta of the limit
+        assert balance.epsilon_left == 0
+        assert "The limit is not kept" in balance.explain()

@@ -461,6 +461,32 @@ def test_a_backup_takes_no_name_beside_a_ledger(book, path, tmp_path, ending, ow
         book.backup(f"{tmp_path}/a\0b")
 
 
+@pytest.mark.parametrize("foreign", [True, False])
+def test_a_file_that_was_being_made_when_its_maker_was_killed(tmp_path, foreign):
+    """It is made anew by the next one; a database of others is left for others to repair."""
+    making, killed = tmp_path / "making.db", tmp_path / "killed.db"
+    with contextlib.closing(sqlite3.connect(making, isolation_level=None)) as maker:
+        if foreign:
+            maker.execute("CREATE TABLE theirs (x)")
+        maker.execute("BEGIN")
+        maker.execute("PRAGMA user_version = 7")
+        journal = Path(f"{making}-journal").read_bytes()
+        maker.execute("COMMIT")
+    shutil.copy(making, killed)  # written, and not yet committed by removing the journal
+    begun = bytes.fromhex("d9d505f920a163d7") + bytes(4)  # as it begins once it is on the disk
+    Path(f"{killed}-journal").write_bytes(begun + journal[len(begun) :])
+    found = {each: each.read_bytes() for each in tmp_path.glob("killed.db*")}
+    assert len(found) == 2
+    if foreign:
+        with pytest.raises(NotALedger, match="nothing was changed"):
+            hs.Ledger(f"sqlite:///{killed}")
+        assert {each: each.read_bytes() for each in tmp_path.glob("killed.db*")} == found
+        return
+    with hs.Ledger(f"sqlite:///{killed}") as ledger:
+        ledger.open_budget("b", G(epsilon=1.0))
+        assert ledger.charge("b", TENTH).number == 1
+
+
 def test_a_backup_that_is_stopped_leaves_no_file(book, tmp_path, monkeypatch):
     """Half a copy had the name that was asked for; the next try was refused for it."""
     book.charge("b", TENTH)

@@ -879,7 +879,9 @@ def logins(postgres):
         url.set(username=name).render_as_string(hide_password=False)
         for name in ("reader", "mallory")
     ]
-    postgres.run("DROP OWNED BY reader, mallory", "DROP ROLE reader, mallory", database=database)
+    postgres.run(
+        "DROP OWNED BY reader, mallory CASCADE", "DROP ROLE reader, mallory", database=database
+    )
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -913,6 +915,28 @@ def test_an_operator_of_somebody_else_sees_no_row(kind, when, logins, ledger):
     query = table.sum("x", low=0, high=10.5)
     assert abs(query.release(epsilon=1e6, ledger=ledger, budget="b").value("sum_x") - 45) < 1
     assert len(ledger.log) == 1
+    with psycopg.connect(mallory) as login:
+        assert login.execute("SELECT count(*) FROM loot").fetchone() == (0,)
+
+
+def test_a_cast_of_somebody_else_sees_no_row(postgres, logins, ledger):
+    """Whoever owns an enumeration may make a cast of it, which is found in every search path."""
+    reader, mallory = logins
+    with psycopg.connect(mallory) as login:
+        for each in (
+            "CREATE TYPE ward AS ENUM ('heart', 'lung')",
+            "CREATE TABLE loot (x text)",
+            "GRANT INSERT ON loot TO PUBLIC",
+            "CREATE FUNCTION steal(x ward) RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
+            "INSERT INTO public.loot VALUES (enum_out(x)); RETURN 'heart'; END $$",
+            "CREATE CAST (ward AS text) WITH FUNCTION steal(ward)",
+        ):
+            login.execute(each)
+        name = login.info.dbname
+    postgres.run("ALTER TABLE t ADD y ward DEFAULT 'lung'", database=name)
+    query = hs.table(reader, "t").group_by("y", keys=["heart", "lung"]).count()
+    answer = query.release(epsilon=1e6, ledger=ledger, budget="b")
+    assert answer.to_dict()["count"] == [0, 10]
     with psycopg.connect(mallory) as login:
         assert login.execute("SELECT count(*) FROM loot").fetchone() == (0,)
 

@@ -246,14 +246,16 @@ def test_copies_of_ours_are_no_tables(tmp_path):
 
 @pytest.mark.slow
 def test_a_joined_view_causes_a_warning_and_keeps_no_copy(tmp_path):
-    """What a view reads may change, and its rows cannot be checked."""
+    """What a view reads may change, and its rows cannot be checked: price and answer say so."""
     path = tmp_path / "t.db"
     source = in_duckdb(path)
     with duckdb.connect(str(path)) as made:
         made.execute("CREATE VIEW looked AS SELECT * FROM people")
     with pytest.warns(UserWarning, match="a view"):
         query = opened(source).join_users("looked", user="pid", columns=["age"])
-    query.bound_contributions(max_rows_per_user=1).count().release(epsilon=1.0)
+    asked = query.bound_contributions(max_rows_per_user=1).count()
+    for told in (asked.quote(epsilon=1.0), asked.release(epsilon=1.0)):
+        assert told.warnings[0].startswith("looked is a view")
     assert query.connection.copies is None
 
 

@@ -11,7 +11,7 @@ import typer
 
 import hushed as hs
 from hushed._ground.numerals import is_whole_number
-from hushed._ground.printing import format_up
+from hushed._ground.printing import flat, format_up
 from hushed._ground.whole_files import write_whole
 from hushed.accounting._filters import FilterMethod, check_limit
 from hushed.cli._kept import answer
@@ -297,7 +297,7 @@ def _lines(entries: tuple[Entry, ...]) -> list[str]:
 
 
 def _remark(entry: Entry) -> str:
-    return default_note(entry.note) + ("" if entry.key is None else f" [key {entry.key}]")
+    return default_note(entry.note) + ("" if entry.key is None else f" [key {flat(entry.key)}]")
 
 
 def _loss(text: str | None) -> hs.privacy_loss.PrivacyProfile | None:

@@ -20,6 +20,8 @@ from hushed.guarantee import CHOSEN_FIRST, SAME_EVENT, Guarantee
 from hushed.ledger._entries import Budget
 
 _ENDED = "The budget is retired: nothing was charged to it, and nothing will be."
+_BEYOND = "The limit is not kept: entries beyond it were written by other means than this library."
+_PARTS = ("epsilon", "delta", "gamma")
 _FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
@@ -190,14 +192,16 @@ class Balance(Shown):
             f"{limit.neighbours}, unit {name_units(limit)}; method {self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {format_up(spent.epsilon)} at delta "
             f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
-            f"Left: {bought(self.epsilon_left)}; delta {format_down(self.delta_left)} and gamma "
-            f"{format_down(self.gamma_left)} for new charges.{self._full()}",
+            f"Left: {bought(self.epsilon_left, limit)}; delta {format_down(self.delta_left)} and "
+            f"gamma {format_down(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget) + SAMPLER_TOO * self.spent.marginal,
         ]
         if self.retired:
             return f"{lines[0]}\n{_ENDED}"
+        if any(getattr(spent, each) > getattr(limit, each) for each in _PARTS):
+            lines.insert(2, _BEYOND)
         if limit.delta > 0:
-            lines.insert(3, set_aside(self.budget).strip())
+            lines.insert(-1, set_aside(self.budget).strip())
         return "\n".join(filter(None, lines))
 
     def _used(self) -> str:
@@ -265,11 +269,11 @@ def set_aside(budget: Budget) -> str:
     )
 
 
-def bought(epsilon: float) -> str:
-    """Say what an epsilon buys."""
+def bought(epsilon: float, limit: Guarantee) -> str:
+    """Say what an epsilon buys, of a promise for so many rows or users as the limit is about."""
     if epsilon <= 0:
         return "no epsilon"
     return (
-        f"epsilon {format_down(epsilon)} in one charge (a count with Laplace noise of scale "
-        f"{format_up(1 / epsilon, 3)})"
+        f"epsilon {format_down(epsilon)} in one charge (a count of {limit.unit}s with Laplace "
+        f"noise of scale {format_up(limit.distance / epsilon, 3)})"
     )

@@ -179,11 +179,18 @@ def is_ledger(path: Path) -> bool:
 
 
 def _marks(path: Path) -> tuple[int, list[str]]:
-    """Application and tables of an SQLite file, read by SQLite."""
-    with (
-        active(),
-        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=60)) as found,
-    ):
+    """Application and tables of an SQLite file, which is not written to."""
+    try:
+        return _read_marks(f"{path.as_uri()}?mode=ro")
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_READONLY_ROLLBACK":
+            raise
+    # Whoever wrote it was killed: what they began is taken back when it is opened as a ledger.
+    return _read_marks(f"{path.as_uri()}?mode=ro&immutable=1")
+
+
+def _read_marks(address: str) -> tuple[int, list[str]]:
+    with active(), closing(sqlite3.connect(address, uri=True, timeout=60)) as found:
         try:
             mark = found.execute("PRAGMA application_id").fetchone()[0]
             names = found.execute("SELECT name FROM sqlite_master").fetchall()

@@ -240,7 +240,7 @@ class RunningBalance:
             f"{format_down(limit.epsilon)}, delta {format_down(limit.delta)} "
             f"({number} so far, method {self.budget.method}): "
             f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
-            f"{bought(left)}, and delta {format_down(self.delta_left())} for new charges. "
+            f"{bought(left, limit)}, and delta {format_down(self.delta_left())} for new charges. "
             f"{_advise_epsilon(promise, left) if delta else set_aside(self.budget)}"
             "Nothing was charged",
             name,
@@ -379,19 +379,23 @@ class RunningBalance:
         return *min(shares, key=max), gamma
 
     def _spent(self) -> tuple[float, float]:
-        """Smallest epsilon, and its delta, over the filters."""
+        """Smallest epsilon, and its delta, over the filters that hold, or over all if none does."""
         limit = self.budget.limit
         if self.number == 0:
             return 0.0, 0.0
         if self.exact is not None:
-            return self.exact.spent(), limit.delta
+            spent = self.exact.spent()
+            kept = spent > limit.epsilon and self.exact.keeps_limit()  # but for its rounding
+            return limit.epsilon if kept else spent, limit.delta
         found = []
         for total, each in zip(self.sums, self.budget.filters, strict=True):
-            if total.amount is not None and total.within(each):
-                own = stated_above(total.delta + decimal_of(each.conversion))
-                delta = min(own, limit.delta)
-                found.append((each.epsilon(stated_above(total.amount)), delta))
-        return min(found) if found else (limit.epsilon, limit.delta)
+            if total.amount is not None:
+                epsilon = each.epsilon(stated_above(total.amount))
+                delta = min(1.0, stated_above(total.delta + decimal_of(each.conversion)))
+                kept = total.within(each)  # it keeps the limit then, also where this is rounded up
+                most = (limit.epsilon, limit.delta) if kept else (math.inf, 1.0)
+                found.append((not kept, min(epsilon, most[0]), min(delta, most[1])))
+        return min(found)[1:] if found else (math.inf, limit.delta)
 
 
 def start_balance(budget: Budget) -> RunningBalance:

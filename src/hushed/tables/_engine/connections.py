@@ -98,7 +98,8 @@ class Connection:
     @property
     def told(self) -> tuple[str, ...]:
         """All that whoever opens it, asks a price or an answer is told; public."""
-        return (*self.warnings, *self.remarks)
+        joined = (text for other in self.others.values() for text in other.warnings)
+        return (*dict.fromkeys((*self.warnings, *self.remarks, *joined)),)
 
     @property
     def changed(self) -> bool:

@@ -98,6 +98,12 @@ _DOMAINS = (  # with what each is of in the end: one may be of another one
     "SELECT made.attname, format_type(made.kind, made.size) FROM made "
     "JOIN pg_type t ON t.oid = made.kind WHERE made.again AND t.typtype <> 'd'"
 )
+_ENUMERATIONS = (
+    "SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid "
+    "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND t.typtype = 'e'"
+)
+_OF_ENUMERATION = 0  # length of its strings in the schema of Ibis; no other column has it
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
     "CASE WHEN {0} BETWEEN TIMESTAMP WITH TIME ZONE '0001-01-01 00:00:00+00' "
@@ -220,7 +226,7 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
         driver.execute(f"SET LOCAL search_path TO {first}")
         rows = backend.table(name, database=place or (found or "public",))
         _check_domains(backend, rows)
-        return rows
+        return _mark_enumerations(backend, rows)
 
 
 def _check_domains(backend: Any, rows: Any) -> None:
@@ -234,6 +240,25 @@ def _check_domains(backend: Any, rows: Any) -> None:
         seen = column_type(rows.schema()[column])
         if seen != "other" and seen != column_type(read(base)):
             raise TypeError(column)
+
+
+def _mark_enumerations(backend: Any, rows: Any) -> Any:
+    """Tell enumerations from texts: whoever owns one may make a cast of it to a text.
+
+    The cast would be a function of theirs that sees each cell, with the rights of the reader.
+    """
+    where, schema = rows.op(), dict(rows.schema())
+    named = [where.namespace.database, where.name]
+    found = {name for (name,) in backend.con.execute(_ENUMERATIONS, named).fetchall()}
+    for name in found & {each for each, kind in schema.items() if kind.is_string()}:
+        schema[name] = schema[name].copy(length=_OF_ENUMERATION)
+    return where.copy(schema=schema).to_expr()
+
+
+def _read_stored(quoted: str, dtype: Any) -> str:
+    """Read the label of an enumeration as the server itself writes it, by no cast of its owner."""
+    labels = dtype.is_string() and dtype.length == _OF_ENUMERATION
+    return f"enum_out({quoted})" if labels else quoted
 
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
@@ -381,6 +406,7 @@ POSTGRES = Dialect(
     identity=_identity,
     describe=_describe,
     forms=_FORMS,
+    read_stored=_read_stored,
     read_whole=_read_whole,
     barrier=True,
     hash=KeyedHash(
