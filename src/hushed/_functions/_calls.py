@@ -240,7 +240,8 @@ def probe(
             if not np.array_equal(first, again):
                 raise BadFunction(
                     "the function gives another answer where it must not write to its rows, or "
-                    "where they are part of a larger array: let it look at the values alone"
+                    "where they are part of a larger array: let it look at the values alone. If it "
+                    "draws random numbers of its own, fix its seed (random_state=0, say)"
                 )
     return Probe(shape=first.shape, fresh=fresh, answer=first, names=names)
 
