@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
+from hushed._functions._turns import Turn
 from hushed._ground.calls import called_as
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.own_words import is_own
@@ -57,13 +58,14 @@ def answer_named(
     function: Callable[[Any], Any], rows: Any, *, private: bool
 ) -> tuple[Floats, tuple[str, ...]]:
     """Call a function on rows and read its answer as numbers, with their names if it gives some."""
-    if private:
-        return read_privately(function, rows, _read_answer)
-    try:
-        raw = function(rows)
-    except (Exception, SystemExit) as cause:
-        raise _report_public_failure(cause) from cause
-    return _read_answer(raw)
+    with Turn(function):
+        if private:
+            return read_privately(function, rows, _read_answer)
+        try:
+            raw = function(rows)
+        except (Exception, SystemExit) as cause:
+            raise _report_public_failure(cause) from cause
+        return _read_answer(raw)
 
 
 def read_privately(
