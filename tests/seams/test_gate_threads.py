@@ -21,6 +21,7 @@ import pytest
 
 import hushed as hs
 from hushed._functions import _silence as silence
+from hushed._functions._gate import guard_step
 from hushed.noise._selection import _key_bounds
 from hushed.noise._thresholds import Uniform
 from hushed.privacy_loss._gaussian import released_delta
@@ -297,6 +298,17 @@ def test_no_release_is_answered_from_the_rows_of_another(spelled, sampled):
 
     run(*[lambda value=value: release(value) for value in (0.1, 0.5, 0.9)])
     assert found == {value: pytest.approx(value, abs=1e-3) for value in found}
+
+
+def test_nor_is_a_step_of_a_chain():
+    """A chain asks it itself, as one step of several."""
+    step, found = guard_step(Keeps()), {}
+
+    def ask(value):
+        found[value] = step(np.full(5, value))
+
+    run(*[lambda value=value: ask(value) for value in (0.1, 0.5, 0.9)])
+    assert found == {value: pytest.approx(value) for value in found}
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
