@@ -364,3 +364,24 @@ def test_the_sum_of_the_deltas_is_always_enough(delta):
     """It was refused: the chance of an infinite loss was rounded to a larger number."""
     together = float(f"{2 * delta:.1g}")
     assert compose([Guarantee(epsilon=0.5, delta=delta)] * 2, delta=together).epsilon == 1.0
+
+
+class TestWhatAnAuthorStates:
+    """A mechanism that states a promise and a law of two releases is not composed by the law."""
+
+    @pytest.mark.parametrize("method", ["pld", "zcdp", "renyi"])
+    def test_a_law_below_the_promise_counts_for_nothing(self, method):
+        """As a budget does: the promise is composed alone."""
+        promise = Guarantee(epsilon=1.0)
+        slip = Mechanism(promise, privacy_loss.laplace(0.1))
+        found = compose([slip] * 2, delta=1e-6, method=method)
+        alone = compose([Certificate(promise)] * 2, delta=1e-6, method=method)
+        assert found == alone
+        assert found.epsilon > 1.9
+
+    @pytest.mark.parametrize("verb", [compose, parallel])
+    def test_a_law_beyond_the_promise_is_refused(self, verb):
+        """Their sum, or the largest of them, would otherwise be that of the promise."""
+        promise = Guarantee(epsilon=0.1, neighbours="add-remove")
+        with pytest.raises(ParameterError, match="not of the same release"):
+            verb([Mechanism(promise, privacy_loss.laplace(1.0))])

@@ -17,7 +17,7 @@ from tests.seams.keeping import Shelf, by_decorator, by_first_row, by_first_rows
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed.errors import BadFunction, BadRows
-from hushed.sensitivity import _independence
+from hushed.sensitivity import _independence, _memory
 from hushed.sensitivity._declarations import check_source
 from hushed.sensitivity._independence import check_independence
 
@@ -619,6 +619,20 @@ def test_a_process_that_ends_by_chance_is_started_again(tmp_path):
 
     with pytest.raises(BadFunction, match="in a new process"):
         sample(cached)
+
+
+@pytest.mark.slow
+def test_what_does_not_end_in_a_new_process_is_named(monkeypatch):
+    """As one that waits there for what only this process gives: the sampling never ended."""
+    kept, here = {}, os.getpid()
+
+    def waits(rows):
+        if os.getpid() != here:
+            threading.Event().wait()
+        return kept.setdefault(rows[0], rows.mean())
+
+    monkeypatch.setattr(_memory, "_TO_START", 5.0)
+    assert sample(waits).sampling.asked_anew is False
 
 
 def test_where_an_error_was_raised_is_named():

@@ -12,6 +12,7 @@ import time
 import traceback
 import warnings
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import mpmath
@@ -20,6 +21,7 @@ import pytest
 
 import hushed as hs
 from hushed._functions import _silence as silence
+from hushed._functions._gate import guard_step
 from hushed.noise._selection import _key_bounds
 from hushed.noise._thresholds import Uniform
 from hushed.privacy_loss._gaussian import released_delta
@@ -246,7 +248,7 @@ def test_a_recorder_of_warnings_in_another_thread(heard):
 
 
 def test_releases_that_wait_for_each_other():
-    """No lock is held while a function runs: one that waits for another release is answered."""
+    """Only releases of one function take turns: one that waits for another one is answered."""
 
     def f(rows):
         inner = threading.Thread(target=lambda: hs.release(len, [1, 2], PROVEN))
@@ -257,8 +259,56 @@ def test_releases_that_wait_for_each_other():
 
     hs.release(f, [1], PROVEN)
     inside = threading.Barrier(2, timeout=30)
-    both = lambda rows: inside.wait() * 0.0  # noqa: E731
-    run(*[lambda: hs.release(both, [1], PROVEN)] * 2)
+    run(*[lambda: hs.release(lambda rows: inside.wait() * 0.0, [1], PROVEN)] * 2)
+
+
+class Keeps:
+    """An object that keeps the rows it works on, as a model does while it is fitted."""
+
+    def __call__(self, rows):
+        """Look at them again, with time for another thread in between."""
+        self.rows = rows
+        time.sleep(0.01)
+        return float(np.mean(self.rows))
+
+    def mean(self, rows):
+        """Do the same, in a method."""
+        return self(rows)
+
+
+def method_of(held):
+    return held.mean
+
+
+@pytest.mark.parametrize(
+    "spelled", [lambda f: f, method_of, partial], ids=["object", "method", "partial"]
+)
+@pytest.mark.parametrize("sampled", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_no_release_is_answered_from_the_rows_of_another(spelled, sampled):
+    """One object is the function of several threads, each of which has rows of its own."""
+    held, bound = Keeps(), hs.proven_sensitivity(0.1, argument="a constant")
+    if sampled:
+        unit = hs.populations.Uniform(low=0, high=1)
+        settings = {"pairs": 9, "symmetric": True, "workers": 1}
+        bound = hs.sample_sensitivity(spelled(held), unit, rows=5, **settings)
+    exact, found = hs.Laplace(bound, epsilon=1e6), {}
+
+    def release(value):
+        found[value] = hs.release(spelled(held), np.full(5, value), exact).value
+
+    run(*[lambda value=value: release(value) for value in (0.1, 0.5, 0.9)])
+    assert found == {value: pytest.approx(value, abs=1e-3) for value in found}
+
+
+def test_nor_is_a_step_of_a_chain():
+    """A chain asks it itself, as one step of several."""
+    step, found = guard_step(Keeps()), {}
+
+    def ask(value):
+        found[value] = step(np.full(5, value))
+
+    run(*[lambda value=value: ask(value) for value in (0.1, 0.5, 0.9)])
+    assert found == {value: pytest.approx(value) for value in found}
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])

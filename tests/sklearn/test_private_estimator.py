@@ -724,7 +724,7 @@ class TestAmongOtherEstimators:
         assert not hasattr(model, "classes_")
         assert not hasattr(model, "feature_names_in_")
         first = model.certificate_
-        monkeypatch.setattr(PrivateEstimator, "_keep", stop)  # as Ctrl-C does
+        monkeypatch.setattr(PrivateEstimator, "_make_model", stop)  # as Ctrl-C does
         with pytest.raises(StopIteration):
             model.fit(XC, XC[:, 0])
         assert model.certificate_ is not first
@@ -1013,3 +1013,43 @@ def test_missing_cells_of_public_rows_are_warned_of_where_they_count_as_0(table)
     with pytest.warns(HushedWarning, match="in 1 of 2 columns, and without bounds= .* as 0"):
         PrivateEstimator(Ridge(), given, **asked).fit(*private)
     PrivateEstimator(Ridge(), given, bounds=(-1, 1), **asked).fit(*private)  # no warning
+
+
+class TestThreads:
+    """Another thread may do its part at any place of a fit or of a prediction."""
+
+    @pytest.fixture
+    def found(self):
+        return objective(epsilon=1.0).fit(XC, YC)
+
+    def test_whoever_reads_during_a_fit_has_the_one_before(self, found, monkeypatch):
+        """No model without its certificate, and none with that of another fit."""
+        before, seen = found.release_, []
+        own = sys.modules[PrivateEstimator.__module__].unscale
+
+        def read(*given):
+            seen.append((found.release_, found.model_.coef_.tolist(), found.coef_.tolist()))
+            return own(*given)
+
+        monkeypatch.setattr(sys.modules[PrivateEstimator.__module__], "unscale", read)
+        model = found.coef_.tolist()
+        found.fit(XC, YC)
+        assert seen == [(before, model, model)]
+        assert found.release_ is not before
+        assert found.coef_.tolist() != model
+
+    def test_a_prediction_is_of_one_fit(self, found, monkeypatch):
+        """Rows that were read as those of one fit are not given to the model of another."""
+        before = found.predict_proba(XC)
+        own = sys.modules[PrivateEstimator.__module__].validate_data
+
+        def fit_meanwhile(*given, **options):
+            monkeypatch.undo()
+            found.set_params(bounds=(-1e6, 1e6)).fit(XC, YC)
+            return own(*given, **options)
+
+        monkeypatch.setattr(
+            sys.modules[PrivateEstimator.__module__], "validate_data", fit_meanwhile
+        )
+        assert found.predict_proba(XC).tolist() == before.tolist()
+        assert found.predict_proba(XC).tolist() != before.tolist()

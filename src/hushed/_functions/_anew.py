@@ -89,8 +89,8 @@ def _cached(settings: dict[str, Any], function: Callable[..., Any]) -> Any:
     return functools.lru_cache(**settings)(function)
 
 
-def call_anew(call: Callable[..., Any], *given: Any) -> Any:
-    """Give the result of a call in a new process; None if it cannot be had there.
+def call_anew(call: Callable[..., Any], *given: Any, seconds: float) -> Any:
+    """Give the result of a call in a new process; None if it cannot be had there in time.
 
     A process that could not start, or ended, did so by chance, for all that is known: it is tried
     once more.
@@ -104,7 +104,9 @@ def call_anew(call: Callable[..., Any], *given: Any) -> Any:
         return None
     for _ in range(_ATTEMPTS):
         try:
-            return _run_anew(payload)
+            return _run_anew(payload, seconds)
+        except TimeoutError:  # an error of the system, too, and no chance
+            return None
         except (BrokenProcessPool, OSError):
             continue
         except Exception:  # it cannot be loaded there, or fails
@@ -112,13 +114,13 @@ def call_anew(call: Callable[..., Any], *given: Any) -> Any:
     return None
 
 
-def _run_anew(payload: bytes) -> Any:
-    """Start a process, and end it once it has answered."""
+def _run_anew(payload: bytes, seconds: float) -> Any:
+    """Start a process, and end it once it has answered, or does not."""
     from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
 
     executor = ProcessPoolExecutor(1)
     try:
-        return executor.submit(_call, payload).result()
+        return executor.submit(_call, payload).result(seconds)
     finally:
         executor.shutdown(wait=True, kill_workers=True)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
+from hushed._functions._turns import Turn
 from hushed._ground.calls import called_as
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.forks import ForkSafeLock
@@ -46,13 +47,14 @@ def answer_named(
     function: Callable[[Any], Any], rows: Any, *, private: bool
 ) -> tuple[Floats, tuple[str, ...]]:
     """Call a function on rows and read its answer as numbers, with their names if it gives some."""
-    if private:
-        return read_privately(function, rows, _read_answer)
-    try:
-        raw = function(rows)
-    except (Exception, SystemExit) as cause:
-        raise _report_public_failure(cause) from cause
-    return _read_answer(raw)
+    with Turn(function):
+        if private:
+            return read_privately(function, rows, _read_answer)
+        try:
+            raw = function(rows)
+        except (Exception, SystemExit) as cause:
+            raise _report_public_failure(cause) from cause
+        return _read_answer(raw)
 
 
 def read_privately(
@@ -229,7 +231,8 @@ def probe(
             if not np.array_equal(first, again):
                 raise BadFunction(
                     "the function gives another answer where it must not write to its rows, or "
-                    "where they are part of a larger array: let it look at the values alone"
+                    "where they are part of a larger array: let it look at the values alone. If it "
+                    "draws random numbers of its own, fix its seed (random_state=0, say)"
                 )
     return Probe(shape=first.shape, fresh=fresh, answer=first, names=names)
 

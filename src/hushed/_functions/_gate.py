@@ -21,6 +21,7 @@ from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
 from hushed._functions._fingerprints import list_changes, look_at_kinds
 from hushed._functions._silence import silence
+from hushed._functions._turns import Turn
 from hushed._ground.checks import require_one_of
 from hushed._ground.own_words import is_own
 from hushed._ground.stops import watch_stops
@@ -297,7 +298,7 @@ def guard_step(
     """Let a user's step of a chain see private rows, as a copy and in silence; check its answer."""
 
     def step(data: Any) -> Any:
-        with silence():
+        with Turn(function), silence():
             return read_privately(function, copy_privately(data), check)
 
     return step

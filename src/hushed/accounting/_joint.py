@@ -25,6 +25,7 @@ from hushed._ground.notebook import Shown
 from hushed._ground.numeric import LIBRARY, round_up, sum_of_levels
 from hushed._ground.printing import format_down, format_up
 from hushed._ground.weak_promises import NOMINAL
+from hushed.accounting._explained import explains, find_priced_law
 from hushed.accounting._promises import Promises, Releasable, joined
 from hushed.accounting._theorems import (
     advanced_epsilon,
@@ -300,8 +301,7 @@ def read_item(release: object) -> _Item:
     if isinstance(release, Guarantee):
         return _Item(release, _worst(release), release.epsilon, release.delta)
     if isinstance(release, Releasable) and isinstance(release.loss, PrivacyProfile):
-        promise = release.guarantee
-        return _Item(promise, release.loss, promise.epsilon, promise.delta)
+        return _read_both(release.guarantee, release.loss, type(release).__name__)
     if isinstance(release, Promises) and isinstance(release.guarantee, Guarantee):
         promise = release.guarantee
         return _Item(promise, _worst(promise), promise.epsilon, promise.delta)
@@ -310,6 +310,18 @@ def read_item(release: object) -> _Item:
         "Guarantee or a privacy profile (of a chain its guarantee(), for an epsilon alone "
         f"Guarantee(epsilon=...)), got {type(release).__name__}"
     )
+
+
+def _read_both(promise: Guarantee, loss: PrivacyProfile, kind: str) -> _Item:
+    """Compare a promise and a law, which are an author's word; a smaller law counts for nothing."""
+    if not explains(loss, promise.epsilon, promise.delta):
+        raise ParameterError(
+            f"the loss of {kind} needs more than delta {format_down(promise.delta, 4)} at epsilon "
+            f"{format_down(promise.epsilon)}, which its guarantee says, or cannot be shown to keep "
+            "it: they are not of the same release. Compose one of them alone"
+        )
+    known = find_priced_law(promise, loss) or _worst(promise)
+    return _Item(promise, known, promise.epsilon, promise.delta)
 
 
 def _worst(promise: Guarantee) -> PrivacyProfile:

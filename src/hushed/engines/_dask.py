@@ -27,7 +27,7 @@ from hushed.engines._generators import set_apart
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._requirements import find_lacks
 from hushed.engines._stub import check_size
-from hushed.engines._worker import read_header, run_span_alone
+from hushed.engines._worker import read_header, run_span
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost
 
 _AHEAD = 2  # spans for each worker: one runs, one waits
@@ -331,7 +331,7 @@ class _Run:
         self.past += self.common
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             self.common = [
-                self._submit("function", workers, pickle.loads, pickle.dumps(run_span_alone)),
+                self._submit("function", workers, pickle.loads, pickle.dumps(run_span)),
                 self._submit("work", workers, bytes, self.task.payload),
             ]
         self.workers = workers

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed.engines._protocol import Outcome, Span, Task
-from hushed.engines._worker import run_span
+from hushed.engines._worker import run_span, runs_span
 from hushed.errors import WorkerLost
 
 _ATTEMPTS = 3
@@ -69,7 +69,8 @@ class Local:
         import joblib  # noqa: PLC0415
         from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-        settings: dict[str, Any] = {"n_jobs": self.jobs, "batch_size": 1}
+        jobs = 1 if runs_span() else self.jobs  # a function that samples: its threads would wait
+        settings: dict[str, Any] = {"n_jobs": jobs, "batch_size": 1}
         parallel = joblib.Parallel(**settings, return_as="list")
         if getattr(parallel._backend, "supports_return_generator", False):
             parallel = joblib.Parallel(**settings, return_as="generator_unordered")

@@ -8,9 +8,9 @@ import os
 import pickle
 import socket
 import struct
+import threading
 import time
 import uuid
-from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -27,8 +27,7 @@ from hushed.errors import BadFunction
 
 # Known to a process and to what is pickled by it: is a worker the process that sent the work?
 _PROCESS = uuid.uuid4().hex
-_LOADING = ForkSafeLock()
-_RUNNING = ForkSafeLock()
+_RUNNING, _HERE = ForkSafeLock(), threading.local()
 _LENGTH = struct.Struct("<Q")
 
 
@@ -75,7 +74,7 @@ def pack(work: Work, seed: int, *, far: bool = True) -> Task:
     import cloudpickle  # noqa: PLC0415
 
     try:
-        content = cloudpickle.dumps((work, name_process()))
+        content = cloudpickle.dumps(work)
     except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
         told = type(cause).__name__ if work.private else str(cause)
         raise BadFunction(
@@ -102,7 +101,7 @@ def run_span(
     """Run a span of trials in a worker.
 
     A process runs one span at a time, whatever its number of threads: functions may use what is
-    global. Threads of the process that sent the work are left to their caller.
+    global, and one object may be the function of all threads.
 
     Parameters
     ----------
@@ -120,26 +119,31 @@ def run_span(
     Outcome
         What came of it. Errors are values, too.
     """
+    with _RUNNING:
+        within, _HERE.runs = runs_span(), True
+        try:
+            return _run_span(_Payload(payload, digest), seed, start, stop)
+        finally:
+            _HERE.runs = within
+
+
+def _run_span(payload: _Payload, seed: int, start: int, stop: int) -> Outcome:
     place = _describe_place()
     set_apart()
-    with _LOADING:
-        loaded = _load(_Payload(payload, digest))
-    if isinstance(loaded, str):
-        return Lacks(loaded, place)
-    work, here = loaded
-    with nullcontext() if here else _RUNNING:
-        begun = time.perf_counter()
-        try:
-            values = work(seed, start, stop)
-        except (Exception, SystemExit) as error:
-            return Raised(pack_error(error), place)
-        return Done(values, time.perf_counter() - begun, place, work.note)
+    work = _load(payload)
+    if isinstance(work, str):
+        return Lacks(work, place)
+    begun = time.perf_counter()
+    try:
+        values = work(seed, start, stop)
+    except (Exception, SystemExit) as error:
+        return Raised(pack_error(error), place)
+    return Done(values, time.perf_counter() - begun, place, work.note)
 
 
-def run_span_alone(*given: Any) -> Outcome:
-    """Run a span as `run_span` does, one at a time in the process that sent the work, too."""
-    with _RUNNING:
-        return run_span(*given)
+def runs_span() -> bool:
+    """Whether this thread runs a span, so that others would wait for it, and it for them."""
+    return getattr(_HERE, "runs", False)
 
 
 class _Payload:
@@ -158,8 +162,8 @@ class _Payload:
 
 
 @lru_cache(maxsize=2)
-def _load(payload: _Payload) -> tuple[Work, bool] | str:
-    """Load the work, and tell whether this process sent it; or words on why it cannot run here."""
+def _load(payload: _Payload) -> Work | str:
+    """Load the work; or words on why it cannot run here."""
     import cloudpickle  # noqa: PLC0415
 
     content = bytes(payload.content)
@@ -167,14 +171,13 @@ def _load(payload: _Payload) -> tuple[Work, bool] | str:
         return lacks
     (length,) = _LENGTH.unpack(content[: _LENGTH.size])
     try:
-        loaded: Any = cloudpickle.loads(memoryview(content)[_LENGTH.size + length :])
+        work: Any = cloudpickle.loads(memoryview(content)[_LENGTH.size + length :])
     except (Exception, SystemExit) as cause:  # a module that is only there where it was sent from
         # Words of imports name modules; others are of code that travelled, and may tell rows.
         told = f": {cause}" if isinstance(cause, ImportError) else ""
         return f"what was sent cannot be loaded ({type(cause).__name__}{told})"
-    work, sender = loaded
     try:
-        return work.prepare() or (work, sender == name_process())
+        return work.prepare() or work  # type: ignore[no-any-return]
     except (Exception, SystemExit) as cause:
         return f"what was sent cannot be tried there ({type(cause).__name__})"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hushed._ground.calls import called_as
+from hushed.accounting._explained import find_priced_law
 from hushed.accounting._filters import FilterMethod, privacy_filters
 from hushed.errors import BudgetExists, DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
-from hushed.ledger._admission import check_promise, find_priced_law
+from hushed.ledger._admission import check_promise
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._balance import Balance
 from hushed.ledger._cache import CachedBalance, append_next, require_fitted, sync_balance

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.decimals import stated_above
+from hushed.accounting._explained import find_priced_law
 from hushed.accounting._filters import Cost
 from hushed.errors import (
     DamagedLedger,
@@ -20,7 +21,7 @@ from hushed.errors import (
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._accounts import Ledger
-from hushed.ledger._admission import check_promise, find_priced_law
+from hushed.ledger._admission import check_promise
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._cache import CachedBalance, append_next, sync_balance
 from hushed.ledger._entries import Budget, Entry

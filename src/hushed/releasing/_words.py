@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 _ANEW = {
     True: "In a new process, which never saw the neighbours of some tables, it answered them alike",
-    False: "It could not be asked in a new process, which never saw the neighbours of a table (it "
-    "cannot be sent there, fails there, or is another function there): nobody tried whether it "
-    "keeps answers under a part of the rows, as under the first row, which would hide how far it "
-    "moves",
+    False: "It could not be asked in a new process, which never saw the neighbours of a table "
+    "(none starts, or it cannot be sent there, fails or does not end there, or is another function "
+    "there): nobody tried whether it keeps answers under a part of the rows, as under the first "
+    "row, which would hide how far it moves",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +24,7 @@ _SMALL = 1e-6  # share of the sampled sensitivity that it may move an answer by
 _REMEMBERED_TRIALS = 8
 _MOST_CALLS = 20_000  # whose tables are all kept for a while
 _ASKED_ANEW = 16
+_TO_START, _TIMES = 120.0, 20  # seconds for a new process, and times as long as the same took here
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,9 @@ def check_anew(
     have kept answers since an earlier sampling.
 
     Returns whether it was tried: it is not where the function cannot be loaded, is another one
-    there, or fails, and the record of the sampling then says so.
+    there, fails, or gives no answer, and the record of the sampling then says so.
     """
+    begun = time.perf_counter()
     try:
         fresh, seed = _make_fresh(trial), seed_from(None)
         asked = [_ask_neighbour(fresh, number, seed) for number in range(_ASKED_ANEW)]
@@ -115,7 +118,10 @@ def check_anew(
         return False
     plain = replace(trial, function=_Noted(len, trial.private))  # its own is in the pickle
     tables = [rows for rows, _ in asked]
-    found = None if packed is None else call_anew(_answer_anew, packed, plain, alike, tables)
+    if packed is None:
+        return False
+    seconds = _TO_START + _TIMES * (time.perf_counter() - begun)
+    found = call_anew(_answer_anew, packed, plain, alike, tables, seconds=seconds)
     if found is None:
         return False
     largest = max(float(np.abs(each).max()) for _, each in asked)

@@ -109,9 +109,9 @@ class SamplingFacts:
         What the function used that has no digest, or changed by itself while it was sampled.
     asked_anew : bool, optional
         Where there is something of that kind, whether the function was asked of neighbours in a new
-        process, which shows what it keeps under a part of the rows. False if it could not be: it
-        cannot be sent there, fails there, or is another function there. None where nothing is
-        unwatched, and of a sampling from before this was noted.
+        process, which shows what it keeps under a part of the rows. False if it could not be: none
+        starts, or it cannot be sent there, fails or does not end there, or is another function
+        there. None where nothing is unwatched, and of a sampling from before this was noted.
     unsearched : tuple of str
         Kinds of objects of the function, the population or the update of answers, as
         ``"polars.LazyFrame"``, that were not searched for the private rows.

@@ -178,11 +178,19 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
+    Threads may fit and predict with one estimator: each answer is of one fit. What several
+    attributes say may be of several; `release_` has value and certificate of one.
+
     A cell that is missing counts as the middle of its range, or as 0 without one; a
     label that is not among the classes counts as the first one: nothing is told of a row but by the
     release. A table that lacks a class, or on which the fit fails in another way, has attributes 0.
     Proof of the objective route: docs/objective.md.
     """
+
+    release_: Release
+    certificate_: Certificate
+    guarantee_: Guarantee
+    entry_: int | None
 
     def __init__(
         self,
@@ -297,14 +305,17 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         """
         order, table, names = self._read(X, y)
         found, numbers = ROUTES[self.route](order, table)
-        self._forget()
-        # First: it is paid for, whatever becomes of the model.
-        self.release_: Release = found
-        self.certificate_: Certificate = found.certificate
-        self.guarantee_: Guarantee = found.certificate.guarantee
-        self.entry_: int | None = found.entry
-        with np.errstate(all="ignore"):
-            self._keep(order, numbers, names)
+        fitted: dict[str, Any] = {
+            "release_": found,
+            "certificate_": found.certificate,
+            "guarantee_": found.certificate.guarantee,
+            "entry_": found.entry,
+        }
+        try:
+            with np.errstate(all="ignore"):
+                fitted |= self._make_model(order, numbers, names)
+        finally:  # it is paid for, whatever becomes of the model
+            self._replace(fitted)
         return self
 
     def verify(
@@ -477,35 +488,38 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             )
         return tuple(found.tolist())
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit has left: this one's certificate says nothing of it."""
-        for name in list(self.__dict__):
-            if name.endswith("_"):
-                self.__dict__.pop(name, None)  # another thread may fit it, too
+    def _replace(self, fitted: dict[str, Any]) -> None:
+        """Replace what an earlier fit has left by that of this one, in one go.
 
-    def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
-        """Make a model of the released numbers."""
+        Certificate and model belong together, and another thread may predict, or fit it, too.
+        """
+        options = {name: each for name, each in dict(vars(self)).items() if name[-1] != "_"}
+        self.__dict__ = options | fitted
+
+    def _make_model(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> dict[str, Any]:
+        """Make a model of the released numbers; its attributes are this estimator's, too."""
         scheme, family = order.scheme, order.family
         values = unscale(family, scheme, numbers)
         model = base.clone(self.estimator)
         if isinstance(family, Points):
             model = NearestPoint(np.array(family.points), model)
-        model.n_features_in_ = self.n_features_in_ = scheme.features
+        model.n_features_in_ = scheme.features
+        found = {"model_": model, "n_features_in_": scheme.features}
         if scheme.classes:
-            model.classes_ = self.classes_ = np.array(scheme.classes)
+            model.classes_ = found["classes_"] = np.array(scheme.classes)
         family.fill(model, values)
         if names:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        self.model_ = model
-        self._scaled = scheme if not isinstance(family, Linear) else None
-        for name in family.shapes:
-            setattr(self, name, getattr(model, name))
+            found["feature_names_in_"] = np.asarray(names, dtype=object)
+        found["_scaled"] = scheme if not isinstance(family, Linear) else None
+        return found | {name: getattr(model, name) for name in family.shapes}
 
-    def _show(self, X: Any) -> Floats:
-        """Check rows to predict, and scale them as those of the fit were."""
-        check_is_fitted(self, "model_")
-        rows = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
-        return rows if self._scaled is None else self._scaled.scale(rows)
+    def _show(self, X: Any) -> tuple[Any, Floats]:
+        """Give the model, and rows for it, scaled as those of its fit were."""
+        seen = object.__new__(type(self))
+        seen.__dict__ = self.__dict__  # as it is now, whatever another thread fits meanwhile
+        check_is_fitted(seen, "model_")
+        rows = np.asarray(validate_data(seen, X, reset=False, dtype=np.float64))
+        return seen.model_, rows if seen._scaled is None else seen._scaled.scale(rows)
 
     @_model_has("predict")
     def predict(self, X: Any) -> Any:
@@ -521,8 +535,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         ndarray
             One number or class for each row.
         """
-        rows = self._show(X)
-        return self.model_.predict(rows)
+        model, rows = self._show(X)
+        return model.predict(rows)
 
     @_model_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
@@ -538,8 +552,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         ndarray
             A chance for each row and class.
         """
-        rows = self._show(X)
-        return self.model_.predict_proba(rows)
+        model, rows = self._show(X)
+        return model.predict_proba(rows)
 
     @_model_has("decision_function")
     def decision_function(self, X: Any) -> Any:
@@ -555,8 +569,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         ndarray
             One margin for each row, or for each row and class.
         """
-        rows = self._show(X)
-        return self.model_.decision_function(rows)
+        model, rows = self._show(X)
+        return model.decision_function(rows)
 
     @_model_has("transform")
     def transform(self, X: Any) -> Any:
@@ -572,8 +586,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         ndarray
             A row of numbers for each row.
         """
-        rows = self._show(X)
-        return self.model_.transform(rows)
+        model, rows = self._show(X)
+        return model.transform(rows)
 
     @_model_has("score")
     def score(self, X: Any, y: Any = None) -> float:
@@ -592,5 +606,5 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             What the estimator calls its score; with ``points`` the accuracy or R^2 of ``predict``,
             which answers as at the nearest of them.
         """
-        rows = self._show(X)
-        return float(self.model_.score(rows, y))
+        model, rows = self._show(X)
+        return float(model.score(rows, y))

@@ -98,7 +98,7 @@ def test_a_library_of_which_only_the_name_is_there(library, monkeypatch):
 
 @pytest.mark.slow
 def test_processes_do_the_work(words):
-    assert call_anew(len, "abc") == 3
+    assert call_anew(len, "abc", seconds=60) == 3
     alone = run_trials(slow_draws, 16, seed=5, workers=1)
     assert np.array_equal(run_trials(slow_draws, 16, seed=5, workers=2), alone)
 

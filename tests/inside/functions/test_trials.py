@@ -442,3 +442,39 @@ def test_a_run_that_was_kept_whole_runs_nothing():
     whole = run_trials(draws, 30, seed=5, workers=1)
     drawer = Drawer((0, whole[:20]), (20, whole[20:]))
     assert np.array_equal(run_trials(never, 30, seed=5, kept=drawer), whole)
+
+
+class Remembering:
+    """An object that keeps the rows it works on, as a model does while it is fitted."""
+
+    def __call__(self, rows):
+        """Look at them twice, with time for another thread in between."""
+        self.rows = rows
+        time.sleep(0.002)
+        return float(self.rows.max() + rows.mean())
+
+
+@pytest.mark.slow
+def test_threads_do_not_work_on_the_rows_of_each_other():
+    """One object is the function of all threads of a process, where loky has one for each."""
+    expected = hs.sample_sensitivity(Remembering(), UNIT, rows=10, pairs=60, workers=1)
+    with joblib.parallel_config("threading", n_jobs=4):
+        found = hs.sample_sensitivity(Remembering(), UNIT, rows=10, pairs=60)
+    assert np.array_equal(found.draws, expected.draws)
+
+
+@pytest.mark.slow
+def test_a_function_that_samples_in_threads_waits_for_nobody():
+    """Its own threads would wait for the one that runs it, and that one for them."""
+
+    def nested(rows):
+        def shifted(others):
+            return others.max() + rows[0]
+
+        return hs.sample_sensitivity(shifted, UNIT, rows=5, pairs=3, workers=2).value + rows.max()
+
+    settings = {"rows": 10, "pairs": 12, "calibration": "marginal"}
+    with joblib.parallel_config("threading", n_jobs=2):
+        found = hs.sample_sensitivity(nested, UNIT, workers=2, **settings)
+    expected = hs.sample_sensitivity(nested, UNIT, workers=1, **settings)
+    assert np.array_equal(found.draws, expected.draws)

@@ -1,0 +1,69 @@
+"""Turns of threads that call one function, which may keep the rows while it works on them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from types import MethodType
+from typing import Any
+
+from hushed._ground.forks import do_in_forked_children
+
+_LOCK = threading.Lock()
+_TAKEN: dict[int, list[Any]] = {}  # by function: its lock, and how many threads have or want it
+
+
+def _reset_after_fork() -> None:
+    """After a fork other threads are gone, and what they held would stay held."""
+    global _LOCK  # noqa: PLW0603
+    _LOCK = threading.Lock()
+    _TAKEN.clear()
+
+
+do_in_forked_children(_reset_after_fork)
+
+
+class Turn:
+    """A call of a function in one thread at a time; other functions do not wait.
+
+    Methods of one object are one function, for what they keep is in the object.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    """
+
+    __slots__ = ("held", "own")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        held: Any = function
+        while type(held) in (MethodType, partial):
+            held = held.__self__ if type(held) is MethodType else held.func
+        self.held = held
+
+    def __enter__(self) -> None:
+        with _LOCK:
+            found = _TAKEN.get(id(self.held))
+            if found is None:
+                found = _TAKEN[id(self.held)] = [threading.RLock(), 0]
+            found[1] += 1
+            self.own = found[0]
+        try:
+            self.own.acquire()
+        except BaseException:  # a stop while it waits
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.own.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        with _LOCK:
+            found = _TAKEN.get(id(self.held))
+            if found is not None:  # a copy of the process has none
+                found[1] -= 1
+                if not found[1]:
+                    del _TAKEN[id(self.held)]
