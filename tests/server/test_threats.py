@@ -663,6 +663,17 @@ def test_20_odd_numbers_are_refused(quiet, terms):
     assert quiet.charges() == 0
 
 
+@pytest.mark.parametrize("odd", [True, "1"])
+def test_20_what_is_no_number_gives_no_share_and_no_price(team, odd):
+    """As the document says; `true` would be an epsilon of 1."""
+    path = f"/v1/datasets/stays/quotas/{team.person('bo')}"
+    for body in ({"epsilon": odd}, {"epsilon": 1, "delta": odd}, {"epsilon": 1, "per_day": odd}):
+        assert team.send("PUT", path, team.sam, json=body).status_code == 422
+    body = {"query": QUERY, "errors": {"count": odd}}
+    found = team.send("POST", "/v1/datasets/stays/quote", team.ana, json=body)
+    assert (found.status_code, found.json()["detail"][-16:]) == (422, "must be a number")
+
+
 @pytest.mark.slow
 def test_21_a_changed_certificate_is_refused(team):
     """Any byte of what was signed; and a key of somebody else."""
