@@ -17,6 +17,7 @@ from hushed.ledger._rows import run
 from hushed.server import _approving
 from hushed.server._audit import telling
 from hushed.server._desk import Desk
+from hushed.server._judging import AskFunction
 from hushed.server._people import MACHINE, take_share
 from hushed.server._problems import Problem
 from hushed.server._requests import NO_SHARE, find_request
@@ -121,6 +122,24 @@ def test_a_steward_who_lets_a_second_one_in_is_not_two(team, sue):
     assert decide(team, team.sam, other).json()["code"] == "four_eyes"
     assert team.charges() == 0
     assert decide(team, sue, other).status_code == 200
+
+
+@pytest.mark.slow
+def test_what_was_taken_out_of_the_server_is_told_as_such(team, monkeypatch):
+    """It is not the share of who asked that is gone; it waits on, and may be declined."""
+    made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+    away = team.desk.datasets.pop("stays")
+    found = [decide(team, team.sam, made).json()]
+    team.desk.datasets["stays"] = away
+    gone = AskFunction(function="gone", epsilon=0.3)
+    with monkeypatch.context() as patch:
+        patch.setattr(_approving, "read_asked", lambda _: gone)
+        found.append(decide(team, team.sam, made).json())
+    for each in found:
+        assert each["code"] == "conflict"
+        assert "taken out of this server" in each["detail"]
+    assert team.charges() == 0
+    assert decide(team, team.sam, made).status_code == 200
 
 
 @pytest.mark.slow

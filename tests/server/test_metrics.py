@@ -6,6 +6,8 @@ import json
 import logging
 import re
 import socket
+import subprocess
+import sys
 import threading
 from io import StringIO
 from urllib.error import HTTPError
@@ -161,3 +163,24 @@ def test_what_libraries_say_is_a_line_of_the_log_without_their_words(capsys):
     assert [each["event"] for each in told] == ["library", "library", "thread stopped"]
     assert [each.get("name") for each in told] == ["uvicorn.error", "asyncio", None]
     assert "secret" not in stream.getvalue() + "".join(capsys.readouterr())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["serve_program('nowhere', 1)", "main('', 0, line, 0)"])
+def test_what_libraries_say_when_a_process_has_ended_is_no_line_of_the_log(tmp_path, ends):
+    """Python's last words are of libraries: one lists the objects that were left, in C."""
+    program = f"""
+import atexit, os
+atexit.register(os.write, 2, b"leaked 28 instances")
+from hushed.server._serving import serve_program
+from hushed.server._web_process import main
+line, other = os.pipe()
+os.close(other)
+try:
+    {ends}
+except Exception:
+    os.write(2, b"ended")
+"""
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert found.stderr == b"ended"

@@ -28,7 +28,7 @@ from hushed.server import _judging, _life
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._config import ServerSettings
-from hushed.server._guard import Guard, find_address
+from hushed.server._guard import Guard, check_json, find_address
 from hushed.server._log import Log
 from hushed.server._people import find_caller
 from hushed.server._problems import CODES, Problem
@@ -305,6 +305,41 @@ def test_17_huge_and_odd_bodies_are_refused(quiet, body, code):
     assert (found.status_code, found.json()["code"]) == (CODES[code][0], code)
     assert found.headers["content-type"] == "application/problem+json"
     assert found.headers["connection"] == "close"  # the rest of a long one is not read
+
+
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        ("[" * 32 + "]" * 32, True),
+        ('{"a":[' * 16 + "]}" * 16, True),
+        ("[" + "[]," * 40 + '"\\"' + "[" * 40 + '"]', True),  # a bracket of a text is none
+        ('["' + "[" * 40 + '\\\\", ' + "[" * 32 + "]" * 33, False),
+        ('{"a":[' * 16 + "[]" + "]}" * 16, False),
+        ('["' + "[" * 40, False),
+        (r'["\\u0000", "\ud83d\ude00", "\u0041"]', True),
+        (r'["\\\u0000"]', False),
+        (r'["\ude00\ud83d"]', False),
+    ],
+)
+def test_17_levels_and_texts_of_a_body_are_read_as_json_reads_them(body, taken):
+    if taken:
+        check_json(body.encode())
+        return
+    with pytest.raises(Problem, match="bad_request"):
+        check_json(body.encode())
+
+
+def test_17_a_body_of_many_parts_keeps_nobody_waiting():
+    """It is read before anybody looks who sent it, by the thread that speaks with all."""
+
+    def measure(work, given):
+        begun = time.process_time()
+        work(given)
+        return time.process_time() - begun
+
+    body = b'["\\u0041",' + b"{}," * 20_000 + b"1]"
+    read = min(measure(json.loads, body) for _ in range(5))
+    assert min(measure(check_json, body) for _ in range(5)) < 8 * read  # it was 30 times
 
 
 @pytest.mark.parametrize("path", ["/v1/requests/%00", "/v1/requests?cursor=%00"])
@@ -626,6 +661,17 @@ def test_20_odd_numbers_are_refused(quiet, terms):
     found = quiet.ask(quiet.ana, "one", **terms)
     assert found.status_code == 422, found.text
     assert quiet.charges() == 0
+
+
+@pytest.mark.parametrize("odd", [True, "1"])
+def test_20_what_is_no_number_gives_no_share_and_no_price(team, odd):
+    """As the document says; `true` would be an epsilon of 1."""
+    path = f"/v1/datasets/stays/quotas/{team.person('bo')}"
+    for body in ({"epsilon": odd}, {"epsilon": 1, "delta": odd}, {"epsilon": 1, "per_day": odd}):
+        assert team.send("PUT", path, team.sam, json=body).status_code == 422
+    body = {"query": QUERY, "errors": {"count": odd}}
+    found = team.send("POST", "/v1/datasets/stays/quote", team.ana, json=body)
+    assert (found.status_code, found.json()["detail"][-16:]) == (422, "must be a number")
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _OF_PERSON = "person IN (SELECT id FROM @.hushed_s_people WHERE name = :about)"
 _DEAD = "the token that it was asked with counts no more; decline it"
+_OUT = "its data set, or function, was taken out of this server; decline it, unless it comes back"
 DAYS = 14  # that a request waits for approval
 
 
@@ -134,9 +135,13 @@ def require_token(desk: Desk, found: Request) -> None:
 
 
 def require_share(desk: Desk, found: Request) -> Grant:
-    """Find the share that the asker has now."""
+    """Find the share that the asker has now, of what can still be asked on this server."""
+    function = read_asked(found.body).function
+    known = function is None or function in desk.functions
+    if found.dataset not in desk.datasets or not known:
+        raise Problem("conflict", _OUT)
     for each in list_grants(desk.ledger, found.person):
-        if each.dataset == found.dataset and each.dataset in desk.datasets:
+        if each.dataset == found.dataset:
             return each
     raise Problem("conflict", "who asked has no share of this data set any more; decline it")
 

@@ -50,7 +50,7 @@ Epsilon = Annotated[
     float, Field(ge=LEAST_EPSILON, le=MOST_EPSILON, allow_inf_nan=False, strict=True)
 ]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
-Error = Annotated[float, Field(gt=0, le=sys.float_info.max, allow_inf_nan=False)]
+Error = Annotated[float, Field(gt=0, le=sys.float_info.max, allow_inf_nan=False, strict=True)]
 Output = Annotated[StrictStr, Field(max_length=LONGEST_TEXT)]
 Errors = Annotated[
     dict[Output, Error],

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
+import os
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TextIO
 
 from hushed.ledger._migrations import now
@@ -68,3 +71,16 @@ def hearing_libraries(log: Log) -> Iterator[None]:
     finally:
         threading.excepthook = before
         logging.getLogger().removeHandler(heard)
+
+
+def end_in_silence() -> None:
+    """Let nothing be said any more once the program of this process has ended.
+
+    Libraries list there, line by line, what Python left of their objects: that is no log.
+    """
+    atexit.register(_close_stream)
+
+
+def _close_stream() -> None:
+    with Path(os.devnull).open("ab") as nothing:
+        os.dup2(nothing.fileno(), 2)

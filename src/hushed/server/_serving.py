@@ -19,7 +19,7 @@ from hushed.errors import ParameterError
 from hushed.server._app import SWEEP_SECONDS, make_app, open_desk, sweep
 from hushed.server._desk import Desk
 from hushed.server._guard import Guard
-from hushed.server._log import Log, hearing_libraries
+from hushed.server._log import Log, end_in_silence, hearing_libraries
 from hushed.server._metrics import telling_metrics
 from hushed.server._patience import Impatient
 from hushed.server._shared import make_shared
@@ -114,6 +114,8 @@ def serve_program(folder: str | Path, web: int, *, goes_on: bool = False) -> Non
     if not 1 <= web <= MOST_WEB:
         raise ParameterError(f"a server has 1 to {MOST_WEB} web processes, got {web}")
     place = Path(folder)
+    if not goes_on:
+        end_in_silence()
     desk = open_desk(place, Log())
     leaving = Leaving(desk)
     try:

@@ -22,7 +22,7 @@ from typing import Any
 import uvicorn
 
 from hushed.server._app import make_app, open_desk
-from hushed.server._log import Log, hearing_libraries
+from hushed.server._log import Log, end_in_silence, hearing_libraries
 from hushed.server._problems import name_cause
 from hushed.server._serving import configure, settled
 from hushed.server._shared import Shared
@@ -64,6 +64,7 @@ class _Server(uvicorn.Server):
 
 def main(folder: str, listening: int, line_number: int, shared: int) -> None:
     """Answer until stopped."""
+    end_in_silence()
     signal.signal(signal.SIGTERM, _stop)
     line = Line(line_number)
     told = Told.read(line.hear())

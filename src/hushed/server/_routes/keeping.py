@@ -48,7 +48,7 @@ Name = Annotated[StrictStr, Field(max_length=64)]
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class NewPerson(_Body):
