@@ -260,7 +260,7 @@ def test_what_was_paid_for_is_there_whatever_becomes_of_the_model():
     """A model that cannot be made of released numbers loses none of them."""
 
     class Broken(PrivateEstimator):
-        def _keep(self, *_):
+        def _make_model(self, *_):
             raise RuntimeError("no model")
 
     rows = visits(np.random.default_rng(0), 50)

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import hashlib
 import json
+import math
 import re
 
 import numpy as np
@@ -117,10 +118,14 @@ def rewritten_if(record, path, value):
 def test_a_study_says_what_its_promises_make_without_their_laws(study):
     """A law that fits its promise at one delta and is tiny elsewhere was written by anybody."""
     record = json.loads(study.record)
+    rare = 1e-6 / (
+        1 - math.exp(1.5 - 2.0)
+    )  # with a loss of 2: delta 1e-6 at epsilon 1.5, 0 at 1e-5
+    forged = hs.privacy_loss.pair([rare, 1 - rare], [rare / math.e**2, 1 - rare / math.e**2])
     for each in record["parts"]:
         promise = hs.Guarantee(epsilon=1.5, delta=1e-6)
         each["guarantee"] |= {"epsilon": promise.epsilon.hex(), "delta": promise.delta.hex()}
-        each["law"] = write_law(hs.privacy_loss.approximate(1e-3, 1.3e-6))
+        each["law"] = write_law(forged)
     record["delta"] = 1e-5
     known = hs.Statement(record=json.dumps(record))
     assert known.guarantee.epsilon < 0.01
