@@ -118,9 +118,8 @@ def rewritten_if(record, path, value):
 def test_a_study_says_what_its_promises_make_without_their_laws(study):
     """A law that fits its promise at one delta and is tiny elsewhere was written by anybody."""
     record = json.loads(study.record)
-    rare = 1e-6 / (
-        1 - math.exp(1.5 - 2.0)
-    )  # with a loss of 2: delta 1e-6 at epsilon 1.5, 0 at 1e-5
+    # With a loss of 2: delta is 1e-6 at epsilon 1.5, and 1e-5 is enough for epsilon 0.
+    rare = 1e-6 / (1 - math.exp(1.5 - 2.0))
     forged = hs.privacy_loss.pair([rare, 1 - rare], [rare / math.e**2, 1 - rare / math.e**2])
     for each in record["parts"]:
         promise = hs.Guarantee(epsilon=1.5, delta=1e-6)
