@@ -6,8 +6,11 @@ import time
 
 import pytest
 from tests.server.conftest import make_folder, open_team
+from tests.server.test_daily import make_older
 from tests.server.test_on_postgres import make
+from typer.testing import CliRunner
 
+from hushed.cli import app
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._requests import certificate_within, find_request
@@ -51,6 +54,8 @@ def check_full(team):
     first = team.ask(team.ana, "first", note="für später").json()["id"]
     assert kept(team) == size_of(team, first)
     assert kept(team, "bo") == 0
+    shown = CliRunner().invoke(app, ["serve", "people", "--folder", str(team.folder)])
+    assert f"takes {kept(team) / 1e6:,.3f} MB of the disk" in shown.stdout
     fill(team, ROOM)
     refused = team.ask(team.ana, "more")
     assert (refused.status_code, refused.json()["code"]) == (409, "room_exceeded")
@@ -78,6 +83,9 @@ def test_room_does_not_tell_when_a_run_has_ended(tmp_path):
             assert time.monotonic() < ends
             time.sleep(0.02)
         assert ended
+        assert kept(team) == BESIDES + len(body.encode())
+    make_older(f"sqlite:///{tmp_path}/stats/hushed.db", "5")
+    for team in open_team(tmp_path / "stats", tokens):  # nor does a newer version of the server
         assert kept(team) == BESIDES + len(body.encode())
         with writing(team.desk.ledger) as connection:  # as if its time had come
             run(connection, "UPDATE @.hushed_s_requests SET readable_at = charged_at", {})

@@ -34,9 +34,9 @@ OPEN = (  # both by an index alone
     f"AND {_UNTOLD}) AS number"
 )
 # Bytes that a person `o` takes: an answer counts when it can be read, or it would tell its end.
-KEPT = (
-    "o.kept - COALESCE((SELECT SUM(size) FROM @.hushed_s_requests "  # noqa: S608
-    f"WHERE person = o.id AND {_UNTOLD}), 0) AS kept"
+KEPT = (  # a sum of whole numbers is none on PostgreSQL
+    "o.kept - CAST(COALESCE((SELECT SUM(size) FROM @.hushed_s_requests "  # noqa: S608
+    f"WHERE person = o.id AND {_UNTOLD}), 0) AS BIGINT) AS kept"
 )
 
 

@@ -74,12 +74,13 @@ _STEPS = {
     "5": (),
 }
 BESIDES = 4000  # bytes of a request that are in no text of it: entries, events, indexes
-_KEPT = (  # the bytes of all that somebody asked
-    f"UPDATE @.hushed_s_people SET kept = COALESCE((SELECT SUM({BESIDES} + SIZE(r.body) "  # noqa: S608
-    "+ COALESCE(SIZE(a.body), 0) + COALESCE(SIZE(c.body), 0)) FROM @.hushed_s_requests r "
-    "LEFT JOIN @.hushed_answers a ON a.budget = r.budget AND a.number = r.entry "
-    "LEFT JOIN @.hushed_s_certificates c ON c.request = r.id "
-    "WHERE r.person = hushed_s_people.id), 0)"
+_KEPT = (  # the bytes of each answer, and of all that somebody asked
+    "UPDATE @.hushed_s_requests SET size = COALESCE((SELECT SIZE(a.body) FROM @.hushed_answers a "
+    "WHERE a.budget = hushed_s_requests.budget AND a.number = hushed_s_requests.entry), 0) + "
+    "COALESCE((SELECT SIZE(c.body) FROM @.hushed_s_certificates c "
+    "WHERE c.request = hushed_s_requests.id), 0) WHERE state = 'answered'",
+    f"UPDATE @.hushed_s_people SET kept = COALESCE((SELECT SUM({BESIDES} + SIZE(r.body) + r.size) "  # noqa: S608
+    "FROM @.hushed_s_requests r WHERE r.person = hushed_s_people.id), 0)",
 )
 _VERSION = "SELECT value FROM @.hushed_s_state WHERE name = 'version'"
 _HAS = {
@@ -130,8 +131,9 @@ def _count_kept(connection: Transaction) -> None:
     for table, name in (("people", "kept"), ("requests", "size")):
         column = f"ALTER TABLE @.hushed_s_{table} ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0"
         run(connection, column, {})
-    here = re.sub(r"SIZE\(([a-z.]+)\)", r"LENGTH(CAST(\1 AS BLOB))", _KEPT)
-    run(connection, here, {}, _KEPT.replace("SIZE", "OCTET_LENGTH"))
+    for each in _KEPT:
+        here = re.sub(r"SIZE\(([a-z.]+)\)", r"LENGTH(CAST(\1 AS BLOB))", each)
+        run(connection, here, {}, each.replace("SIZE", "OCTET_LENGTH"))
 
 
 def require_version(connection: Transaction) -> None:
