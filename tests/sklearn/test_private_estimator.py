@@ -925,7 +925,9 @@ class TestNumbersOnACertificate:
             ),
         }
         assert "coef_ of age, class 1, for a step of 50" in known.explain()
-        assert "what each number is called" in model.verify(known).explain()
+        unchecked = model.verify(known).explain()
+        assert "what each number is called" in unchecked
+        assert "the penalty that was asked for" in unchecked  # nothing follows from a smaller one
 
     def test_several_classes_are_named_in_the_order_of_the_draw(self):
         """Of the objective, numbers of one class stand together."""

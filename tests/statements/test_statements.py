@@ -612,6 +612,18 @@ def test_audits_of_epsilon_and_delta_read_back(sequential):
             hs.Statement(record=json.dumps(record))
 
 
+def test_no_inputs_are_made_up_for_an_audit_of_answers():
+    """They are not written down: a certificate told [0] and [1] for [5.0] and [4.0]."""
+    given = {"samples": 2000, "batch": True, "workers": 1, "bits": False, "relation": "answers"}
+    report = hs.audit(noisy, [[[5.0], [4.0]]], claim=hs.Guarantee(epsilon=0.5), **given)
+    assert "[5.0] and [4.0]" in report.explain()
+    known = hs.certify(report)
+    assert "pair: pair 1 (1 of 1 query answers moves); event" in known.explain()
+    record = json.dumps(json.loads(known.record) | {"moved": [0, 1]})
+    with pytest.raises(ParameterError):  # neighbours that are equal are none
+        hs.Statement(record=record)
+
+
 @pytest.mark.slow
 def test_bounds_of_an_audit_say_where_they_hold():
     """A claim about a divergence has no delta and no epsilon of its own."""

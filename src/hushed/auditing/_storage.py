@@ -133,14 +133,19 @@ def _require(value: str, allowed: tuple[str, ...]) -> None:
         raise KeyError(value)
 
 
+class _Unwritten(list[int]):
+    """Answers in place of those that are not written down: no words show them."""
+
+
 def _stand_in(name: str, moved: list[int] | None) -> Pair:
     """Make a pair that differs in as many places: the inputs themselves are not written down."""
     if moved is None:
         return Pair(rows=None, neighbour=None, name=name)
     count, size = moved
-    if not 0 <= count <= size <= _MOST_ANSWERS:
+    if not 0 < count <= size <= _MOST_ANSWERS:
         raise ValueError("moved")
-    return Pair(rows=[0] * size, neighbour=[1] * count + [0] * (size - count), name=name)
+    rows, neighbour = [0] * size, [1] * count + [0] * (size - count)
+    return Pair(rows=_Unwritten(rows), neighbour=_Unwritten(neighbour), name=name)
 
 
 _MOST_ANSWERS, _MOST_RUNS = 10_000_000, 10**12  # beyond 2**53 SciPy's quantiles do not end

@@ -10,6 +10,7 @@ from hushed._functions._environment import differences, rounding_limit
 from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
+from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
 from hushed.releasing._sampling_consistency import SAME_SPLIT
@@ -122,6 +123,8 @@ def name_unproven(known: Certificate) -> tuple[str, ...]:
             "unsearched",
             *declared,
         )
+    if known.mechanism.name == ObjectiveDraw.name:
+        return ("the penalty that was asked for, where a larger one was taken", *declared)
     if not known.mechanism.stated:
         return declared
     return (
