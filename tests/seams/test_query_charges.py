@@ -820,10 +820,12 @@ class TestViews:
             made.execute(f"CREATE TABLE near {part('t', '1, 2')} {by}")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            hs.table(postgres_url, "t")
+            early = hs.table(postgres_url, "t").count()
         place = part("near", "1") if deep else part("t", "3")
         with psycopg.connect(postgres_url) as made:
             made.execute(f"CREATE FOREIGN TABLE there {place} SERVER far")
+        with pytest.raises(EngineUnavailable, match="open it again"):  # it told no warning
+            early.release(epsilon=1)
         with pytest.warns(UserWarning, match=f"t is in part a foreign table: .*{self.CONDITION}"):
             hs.table(postgres_url, "t")
 
