@@ -820,10 +820,12 @@ class TestViews:
             made.execute(f"CREATE TABLE near {part('t', '1, 2')} {by}")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            hs.table(postgres_url, "t")
+            early = hs.table(postgres_url, "t").count()
         place = part("near", "1") if deep else part("t", "3")
         with psycopg.connect(postgres_url) as made:
             made.execute(f"CREATE FOREIGN TABLE there {place} SERVER far")
+        with pytest.raises(EngineUnavailable, match="open it again"):  # it told no warning
+            early.release(epsilon=1)
         with pytest.warns(UserWarning, match=f"t is in part a foreign table: .*{self.CONDITION}"):
             hs.table(postgres_url, "t")
 
@@ -939,6 +941,31 @@ def test_a_cast_of_somebody_else_sees_no_row(postgres, logins, ledger):
     assert answer.to_dict()["count"] == [0, 10]
     with psycopg.connect(mallory) as login:
         assert login.execute("SELECT count(*) FROM loot").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("made", "stored"),
+    [
+        ("TYPE string AS (x text)", "string"),
+        ("TYPE string AS RANGE (subtype = int)", "string"),
+        ("TYPE citext AS ENUM ('lung'); CREATE DOMAIN string AS citext", "string"),
+        ("TYPE part AS (x text); CREATE TYPE \"part[]\" AS ENUM ('lung')", "part[]"),
+    ],
+)
+def test_a_type_by_the_name_of_another_is_not_cast(postgres, logins, made, stored):
+    """Ibis knows types by their names: here each is a text to it, and its cast a function."""
+    reader, mallory = logins
+    source = "citext" if "DOMAIN" in made else stored
+    with psycopg.connect(mallory) as login:
+        for each in (
+            f"CREATE {made}",
+            f"CREATE FUNCTION steal(x {source}) RETURNS text LANGUAGE sql AS $$ SELECT 'heart' $$",
+            f"CREATE CAST ({source} AS text) WITH FUNCTION steal({source})",
+        ):
+            login.execute(each)
+        name = login.info.dbname
+    postgres.run(f"SET search_path TO public; ALTER TABLE t ADD y {stored}", database=name)
+    assert hs.table(reader, "t").columns["y"] == "other"
 
 
 def test_opening_a_table_calls_nothing_of_somebody_else(logins):

@@ -78,30 +78,29 @@ LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
     "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
     "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
 )
-_RELATION = (  # with its partitions, and tables that inherit from it, whose rows are read, too
+_PARTS = (  # a table with its partitions, and tables that inherit from it, whose rows are read, too
     "WITH RECURSIVE named AS (SELECT c.oid, c.relkind::text, c.relrowsecurity FROM pg_class c "
     "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s), "
     "part AS (SELECT oid FROM named UNION SELECT i.inhrelid FROM pg_inherits i "
     "JOIN part ON i.inhparent = part.oid) "
-    "SELECT named.relkind, named.relrowsecurity, EXISTS (SELECT FROM part JOIN pg_class c "
-    "ON c.oid = part.oid WHERE c.relkind = 'f'), EXISTS (SELECT FROM part JOIN pg_attribute a "
-    "ON a.attrelid = part.oid WHERE to_jsonb(a) ->> 'attgenerated' = 'v') FROM named"
 )
-_DOMAINS = (  # with what each is of in the end: one may be of another one
+_WARNED_OF = (
+    "named.relkind, named.relrowsecurity, EXISTS (SELECT FROM part JOIN pg_class c "
+    "ON c.oid = part.oid WHERE c.relkind = 'f'), EXISTS (SELECT FROM part JOIN pg_attribute a "
+    "ON a.attrelid = part.oid WHERE to_jsonb(a) ->> 'attgenerated' = 'v')"
+)
+_KINDS = (  # of each column, with what a domain is of in the end: one may be of another one
     "WITH RECURSIVE made AS ("
     "SELECT a.attname, a.atttypid AS kind, a.atttypmod AS size, false AS again "
     "FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
     "JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 "
+    "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped "
     "UNION ALL SELECT made.attname, t.typbasetype, t.typtypmod, true FROM made "
     "JOIN pg_type t ON t.oid = made.kind WHERE t.typtype = 'd') "
-    "SELECT made.attname, format_type(made.kind, made.size) FROM made "
-    "JOIN pg_type t ON t.oid = made.kind WHERE made.again AND t.typtype <> 'd'"
-)
-_ENUMERATIONS = (
-    "SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
-    "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid "
-    "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND t.typtype = 'e'"
+    "SELECT made.attname, made.again, format_type(made.kind, made.size), CASE "
+    "WHEN t.typtype = 'e' AND NOT made.again THEN 'labels' "
+    "WHEN t.typtype = 'b' AND t.typcategory <> 'A' THEN 'plain' ELSE '' END FROM made "
+    "JOIN pg_type t ON t.oid = made.kind WHERE t.typtype <> 'd'"
 )
 _OF_ENUMERATION = 0  # length of its strings in the schema of Ibis; no other column has it
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
@@ -150,9 +149,7 @@ _IDENTITY = (
     "WHERE n.nspname = %s AND c.relname = %s"
 )
 _DESCRIBED = (  # what it is stands under the empty name; a type's name hangs on the search path
-    "WITH named AS (SELECT c.oid, c.relkind, c.relrowsecurity FROM pg_class c "
-    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s) "
-    "SELECT '', CASE WHEN relrowsecurity THEN 'guarded' ELSE relkind::text END FROM named "
+    f"{_PARTS} SELECT '', concat_ws(' ', {_WARNED_OF}) FROM named "  # noqa: S608
     "UNION ALL SELECT a.attname, concat(a.atttypid, ' ', a.atttypmod) FROM pg_attribute a "
     "JOIN named ON named.oid = a.attrelid WHERE a.attnum > 0 AND NOT a.attisdropped"
 )
@@ -225,33 +222,31 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
         first = ", ".join(map(quote_name, ["pg_catalog", *path]))
         driver.execute(f"SET LOCAL search_path TO {first}")
         rows = backend.table(name, database=place or (found or "public",))
-        _check_domains(backend, rows)
-        return _mark_enumerations(backend, rows)
+        return _check_kinds(backend, rows)
 
 
-def _check_domains(backend: Any, rows: Any) -> None:
-    """Refuse a domain that Ibis reads by its name as a type that it is not: casts would fail.
+def _check_kinds(backend: Any, rows: Any) -> Any:
+    """Correct what Ibis takes for a known type by the name of a type alone.
 
-    What is raised is told as a column of a type that Ibis does not know.
+    Whoever owns a type may make a cast of it, a function of theirs that sees each cell, with the
+    rights of the reader. So enumerations are told from texts, and composite types, ranges and
+    arrays cannot be queried, whatever they are called: plain types are made by superusers alone.
+    A domain that is read as a type that it is not is refused, for casts would fail; what is raised
+    is told as a column of a type that Ibis does not know.
     """
+    import ibis.expr.datatypes as dt  # noqa: PLC0415
+
     read = backend.compiler.type_mapper.from_string
-    where = [rows.op().namespace.database, rows.op().name]
-    for column, base in backend.con.execute(_DOMAINS, where).fetchall():
-        seen = column_type(rows.schema()[column])
-        if seen != "other" and seen != column_type(read(base)):
-            raise TypeError(column)
-
-
-def _mark_enumerations(backend: Any, rows: Any) -> Any:
-    """Tell enumerations from texts: whoever owns one may make a cast of it to a text.
-
-    The cast would be a function of theirs that sees each cell, with the rights of the reader.
-    """
     where, schema = rows.op(), dict(rows.schema())
     named = [where.namespace.database, where.name]
-    found = {name for (name,) in backend.con.execute(_ENUMERATIONS, named).fetchall()}
-    for name in found & {each for each, kind in schema.items() if kind.is_string()}:
-        schema[name] = schema[name].copy(length=_OF_ENUMERATION)
+    for column, again, base, kind in backend.con.execute(_KINDS, named).fetchall():
+        seen = column_type(schema[column])
+        if again and seen not in ("other", column_type(read(base))):
+            raise TypeError(column)
+        if kind == "labels" and seen == "string":
+            schema[column] = schema[column].copy(length=_OF_ENUMERATION)
+        elif kind != "plain":
+            schema[column] = dt.unknown
     return where.copy(schema=schema).to_expr()
 
 
@@ -269,7 +264,8 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     with suppress(*_errors()), backend.con.transaction():
         _, found = find_schemas(backend.con, name)
         where = [schema or found or "public", name]
-        found = backend.con.execute(_RELATION, where).fetchone()
+        asked = f"{_PARTS} SELECT {_WARNED_OF} FROM named"  # noqa: S608
+        found = backend.con.execute(asked, where).fetchone()
         kind, guarded, far, computed = found or ("", False, False, False)
     what = _VIEWS.get(kind, "not found where tables are listed, and may be a view")
     told = [] if kind in ("r", "p") else [view_warning(name, what)]
