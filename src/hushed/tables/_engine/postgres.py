@@ -98,10 +98,11 @@ _DOMAINS = (  # with what each is of in the end: one may be of another one
     "SELECT made.attname, format_type(made.kind, made.size) FROM made "
     "JOIN pg_type t ON t.oid = made.kind WHERE made.again AND t.typtype <> 'd'"
 )
-_ENUMERATIONS = (
-    "SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+_MADE = (  # types that anybody may make, and whether they are enumerations; domains have no casts
+    "SELECT a.attname, t.typtype = 'e' FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
     "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = a.atttypid "
-    "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND t.typtype = 'e'"
+    "WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 "
+    "AND (t.typtype NOT IN ('b', 'd') OR t.typcategory = 'A')"
 )
 _OF_ENUMERATION = 0  # length of its strings in the schema of Ibis; no other column has it
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
@@ -226,7 +227,7 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
         driver.execute(f"SET LOCAL search_path TO {first}")
         rows = backend.table(name, database=place or (found or "public",))
         _check_domains(backend, rows)
-        return _mark_enumerations(backend, rows)
+        return _mark_made_types(backend, rows)
 
 
 def _check_domains(backend: Any, rows: Any) -> None:
@@ -242,16 +243,22 @@ def _check_domains(backend: Any, rows: Any) -> None:
             raise TypeError(column)
 
 
-def _mark_enumerations(backend: Any, rows: Any) -> Any:
-    """Tell enumerations from texts: whoever owns one may make a cast of it to a text.
+def _mark_made_types(backend: Any, rows: Any) -> Any:
+    """Tell enumerations from texts; what else somebody made is of no type, whatever its name.
 
-    The cast would be a function of theirs that sees each cell, with the rights of the reader.
+    Whoever owns such a type may make a cast of it, a function of theirs that sees each cell, with
+    the rights of the reader. Ibis reads types by their names: as a text what has the name of some
+    enumeration, and as numbers a ``double``, which is none of PostgreSQL's.
     """
+    from ibis.expr.datatypes import unknown  # noqa: PLC0415
+
     where, schema = rows.op(), dict(rows.schema())
     named = [where.namespace.database, where.name]
-    found = {name for (name,) in backend.con.execute(_ENUMERATIONS, named).fetchall()}
-    for name in found & {each for each, kind in schema.items() if kind.is_string()}:
-        schema[name] = schema[name].copy(length=_OF_ENUMERATION)
+    for name, labels in backend.con.execute(_MADE, named).fetchall():
+        if labels and schema[name].is_string():
+            schema[name] = schema[name].copy(length=_OF_ENUMERATION)
+        elif column_type(schema[name]) != "other":
+            schema[name] = unknown
     return where.copy(schema=schema).to_expr()
 
 
