@@ -21,10 +21,12 @@ import pytest
 
 import hushed as hs
 from hushed._functions import _silence as silence
+from hushed._functions._calls import answer
 from hushed._functions._gate import guard_step
 from hushed.noise._selection import _key_bounds
 from hushed.noise._thresholds import Uniform
 from hushed.privacy_loss._gaussian import released_delta
+from hushed.sensitivity._memory import _Apart
 from hushed.tables._selection import exposure_probability
 
 PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
@@ -298,6 +300,25 @@ def test_no_release_is_answered_from_the_rows_of_another(spelled, sampled):
 
     run(*[lambda value=value: release(value) for value in (0.1, 0.5, 0.9)])
     assert found == {value: pytest.approx(value, abs=1e-3) for value in found}
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: _Apart(f, np.zeros(5)),  # as a sampling asks it, to see what it keeps
+        lambda f: hs.Blockwise(f, rows=5),
+        lambda f: _Apart(hs.fixed_seed(f), np.zeros(5)),
+    ],
+)
+def test_nor_by_a_wrapper_of_it(wrap):
+    """A sampling in another thread asks the same object, within something of the library's."""
+    held, found = Keeps(), {}
+
+    def ask(value, function):
+        found[value] = float(answer(function, np.full(5, value), private=False))
+
+    run(lambda: ask(0.1, held), *[lambda v=v: ask(v, wrap(held)) for v in (0.5, 0.9)])
+    assert found == {value: pytest.approx(value) for value in found}
 
 
 def test_nor_is_a_step_of_a_chain():

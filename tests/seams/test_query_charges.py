@@ -968,6 +968,47 @@ def test_a_type_by_the_name_of_another_is_not_cast(postgres, logins, made, store
     assert hs.table(reader, "t").columns["y"] == "other"
 
 
+@pytest.mark.parametrize(
+    ("make", "kind", "cell"),
+    [
+        # Ibis reads what has the name of some enumeration as a text, and these names as numbers.
+        ("CREATE TYPE ward AS (x int)", "ward", "ROW(1)"),
+        ("CREATE TYPE double AS (x int)", "double", "ROW(1)"),
+        ("CREATE TYPE heart AS ENUM ('1')", "heart[]", "'{1}'"),
+    ],
+)
+def test_nor_does_a_cast_of_a_type_with_a_name_of_another_kind(
+    make, kind, cell, postgres, logins, ledger
+):
+    """Whoever owns a type may make a cast of it, and an enumeration of its name elsewhere."""
+    reader, mallory = logins
+    wanted = "double precision" if kind == "double" else "text"
+    with psycopg.connect(mallory) as login:
+        for each in (
+            make,
+            "CREATE TABLE loot (x text)",
+            "GRANT INSERT ON loot TO PUBLIC",
+            f"CREATE FUNCTION steal(x {kind}) RETURNS {wanted} LANGUAGE plpgsql AS $$ BEGIN "
+            "INSERT INTO public.loot VALUES (1); RETURN 1; END $$",
+            f"CREATE CAST ({kind} AS {wanted}) WITH FUNCTION steal({kind})",
+        ):
+            login.execute(each)
+        name = login.info.dbname
+    postgres.run(
+        "CREATE SCHEMA apart",
+        f"CREATE TYPE apart.\"{kind}\" AS ENUM ('1')" if kind != "double" else "SELECT 1",
+        f"ALTER TABLE t ADD y {kind} DEFAULT {cell}",
+        database=name,
+    )
+    query = hs.table(reader, "t")
+    counted = query.count().release(epsilon=1e6, ledger=ledger, budget="b")
+    assert abs(counted.value("count") - 10) < 1
+    with pytest.raises(ParameterError, match="y"):
+        query.sum("y", low=0, high=1) if kind == "double" else query.group_by("y", keys=["1"])
+    with psycopg.connect(mallory) as login:
+        assert login.execute("SELECT count(*) FROM loot").fetchone() == (0,)
+
+
 def test_opening_a_table_calls_nothing_of_somebody_else(logins):
     """Not for a table by name, nor for the list of tables in an error, nor for a warning."""
     reader, mallory = logins

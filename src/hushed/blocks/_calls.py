@@ -9,6 +9,7 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._isolation import Isolation
+from hushed._functions._turns import Turn
 from hushed._ground.types import Floats
 from hushed.errors import BadFunction
 from hushed.statistics._mode import Category, place_of
@@ -61,7 +62,8 @@ def ask_once(mechanism: Blocks, function: Callable[[Any], Any], rows: Any) -> Fl
         return numbers.reshape(()) if alone else numbers
     places: dict[Category, int] = {each: place for place, each in enumerate(mechanism.values)}
     try:
-        found = place_of(function(rows), places)
+        with Turn(function):
+            found = place_of(function(rows), places)
     except Exception as cause:
         raise BadFunction(
             f"the function raised {type(cause).__name__} on public rows: {cause}"

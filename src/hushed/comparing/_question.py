@@ -12,6 +12,7 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
+from hushed._functions._turns import Turn
 from hushed._ground.checks import require_count
 from hushed._ground.printing import as_given
 from hushed._ground.progress import Stages, show_progress
@@ -198,7 +199,8 @@ def _measure_answer(function: Callable[[Any], Any], table: Table) -> Floats:
     found: list[Any] = []
 
     def noted(rows: Any) -> Any:
-        found.append(function(rows))
+        with Turn(function):
+            found.append(function(rows))
         return found[0]
 
     try:

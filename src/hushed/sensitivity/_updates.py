@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._streams import Streams
+from hushed._functions._turns import Turn
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._variations import variations
@@ -108,7 +109,8 @@ class UpdateTrial(PairTrial):
 
             given = (base.copy()[()], table, places.copy(), rows)
             try:
-                found = answer(lambda given: self.update(*given), given, private=self.private)
+                with Turn(self.update):
+                    found = answer(lambda given: self.update(*given), given, private=self.private)
             except BadFunction as problem:
                 said = f"asked for an update, {problem}; {_CALLED}"
                 raise BadFunction(said, parameter="update") from problem.__cause__
