@@ -8,8 +8,10 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 from tests.server.test_deployment import make_certificate
 
@@ -430,3 +432,45 @@ def test_an_address_that_is_none_is_refused_in_words():
     missing = json.dumps({"code": "not_found", "title": "There is no such thing here."}).encode()
     with pytest.raises(NotFound, match="without /v1 or /pages"):
         connect(f"{ADDRESS}/v1", "hsh_token", send=lambda *_: (404, {}, missing))
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        *(({"key": each}, "key must be") for each in ("ü", "a\nb", " a", "", "k" * 201, 7, b"k")),
+        *(({"epsilon": each}, "epsilon must be") for each in ("1", None, True, 0, float("nan"))),
+        *(({"delta": each}, "delta must be") for each in (None, "0", -0.1, 1)),
+        *(({"note": each}, "note must be") for each in (None, 7, "n" * 501)),
+        *(({"noise": each}, "noise must be") for each in (None, "gauss", [])),
+        *(({"timeout": each}, "timeout must be") for each in (None, "5", float("nan"))),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_before_it_is_written(tmp_path, monkeypatch, terms, said):
+    """An error of HTTP or JSON was told, and the file of the request stayed behind."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    client = client_to(door := Door(200, ""))
+    with pytest.raises(ParameterError, match=said):
+        client.table("stays").count().release(**{"epsilon": 0.1} | terms)
+    assert (door.asked, list(tmp_path.rglob("*"))) == ([], [])
+
+
+def test_numbers_of_other_types_are_sent_as_what_they_are(tmp_path, monkeypatch):
+    """A number of NumPy or a decimal is none to JSON."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door, sent = Door(200, ""), []
+
+    def send(method, *rest):
+        if method != "POST":
+            return door(method, *rest)
+        sent.append(json.loads(rest[-1]))
+        return 403, {}, b"{}"
+
+    client = client_to(send)
+    table = client.table("stays").count()
+    for ask in (table.quote, table.release):
+        with pytest.raises(Refusal):
+            ask(epsilon=np.float32(0.5), delta=Decimal("0.25"))
+    with pytest.raises(Refusal):
+        table.quote(error=np.int64(5), rows=np.int64(100))
+    assert [(each["epsilon"], each["delta"]) for each in sent[:2]] == [(0.5, 0.25)] * 2
+    assert (sent[2]["errors"], sent[2]["rows"]) == ({"count": 5.0}, 100)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
 from hushed._ground.calls import called_as
+from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat
 from hushed.client._datasets import Datasets
@@ -363,6 +364,7 @@ class Client(Named, Shown):
             newest 100 requests is read when a token may see it. Requests that can never be asked
             are forgotten: nothing is charged for them, or their failure is known.
         """
+        read("timeout", timeout, up=True)
         found, waiting = [], list_pending(self.pending)
         arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
         for each in waiting:
@@ -408,6 +410,7 @@ class Client(Named, Shown):
             If the server signs with another key than those that were given: the answer would be
             paid, and refused. Nothing is asked.
         """
+        read("timeout", timeout, up=True)
         if self.pinned:
             signs = key_id(read_keys(self.line)[0])
             if signs not in map(key_id, (self.key, *self.former)):
@@ -469,7 +472,9 @@ class Client(Named, Shown):
         forget_pending(self.pending, pending.key)
         return answer
 
-    def _read_paid(self, pending: Pending, request: str, ends: float) -> Any:
+    def _read_paid(
+        self, pending: Pending, request: str, ends: float
+    ) -> ServedAnswer | ServedRelease:
         """Read what is charged, or say how it is read later."""
         again = say_again(pending.key)
         try:

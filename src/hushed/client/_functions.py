@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
@@ -12,6 +11,7 @@ from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._named import Named
 from hushed.client._pending import Pending
 from hushed.client._questions import ServedQuote, read_quote
+from hushed.client._terms import read_key, read_price, read_terms
 from hushed.errors import KeyInUse
 from hushed.releasing import Release
 
@@ -126,8 +126,7 @@ class ServedFunction(Named, Shown):
         EngineUnavailable
             If it is not as it was when it was sampled.
         """
-        told = {"epsilon": epsilon, "error": error, "delta": delta}
-        body = {name: each for name, each in told.items() if each is not None}
+        body = read_price(epsilon=epsilon, error=error, delta=delta)
         _, found = self.client.line.ask("POST", f"/v1/functions/{self.name}/quote", body)
         return read_quote(found)
 
@@ -181,10 +180,8 @@ class ServedFunction(Named, Shown):
         Refusal
             If it was not let in; the message names the key to ask it again with.
         """
-        body: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "note": note}
-        pending = Pending(
-            key=key or str(uuid.uuid4()), dataset=self.dataset, body=body, function=self.name
-        )
+        body = read_terms(epsilon, delta, note)
+        pending = Pending(key=read_key(key), dataset=self.dataset, body=body, function=self.name)
         found = self.client.begin(pending, timeout)
         if not isinstance(found, ServedRelease):  # the key names another request, a question
             raise KeyInUse("this key belongs to a question: take another one")
