@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import ssl
 import threading
 import time
@@ -474,3 +476,20 @@ def test_numbers_of_other_types_are_sent_as_what_they_are(tmp_path, monkeypatch)
         table.quote(error=np.int64(5), rows=np.int64(100))
     assert [(each["epsilon"], each["delta"]) for each in sent[:2]] == [(0.5, 0.25)] * 2
     assert (sent[2]["errors"], sent[2]["rows"]) == ({"count": 5.0}, 100)
+
+
+def plain_send(method, path, headers, body):
+    """A function that pickle knows by its name."""
+    return Door(200, "")(method, path, headers, body)
+
+
+def test_nothing_that_holds_the_token_is_pickled_but_all_of_it_is_copied():
+    """A file of a notebook, or of a worker, would hold it."""
+    client = client_to(plain_send)
+    for each in (client, client.table("stays").count(), client.line):
+        for protocol in (0, pickle.HIGHEST_PROTOCOL):
+            with pytest.raises(TypeError, match="holds your token"):
+                pickle.dumps(each, protocol)
+        for made in (copy.copy(each), copy.deepcopy(each), copy.deepcopy([each])[0]):
+            assert made == each
+    assert copy.deepcopy(client).line.token == client.line.token

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from random import SystemRandom
-from typing import Any
+from typing import Any, Never
 from urllib.parse import urlsplit
 
 from hushed._ground.printing import flat
@@ -91,6 +91,18 @@ class Line:
     send: Send = field(repr=False)
     token: str = field(repr=False)
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def __reduce_ex__(self, protocol: Any) -> Never:
+        raise TypeError(
+            "a connection to a server, and what is asked by it, is not pickled, for it holds your "
+            "token: connect where it is needed, with hs.connect(...). Answers can be pickled"
+        )
+
+    def __copy__(self) -> Line:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Line:
+        return self
 
     def ask(
         self,
