@@ -179,6 +179,7 @@ class Client(Named, Shown):
             client=self,
             closed=told.get("closed", ""),
             rows=tuple(told.get("rows") or ()),
+            record=told.get("record", ""),
             **promised,
         )
 

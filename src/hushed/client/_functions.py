@@ -67,6 +67,9 @@ class ServedFunction(Named, Shown):
         Why it cannot be asked; empty if it can.
     rows : tuple of int, default ()
         Rows, or people, of the tables that the promise is for; empty if an older server tells none.
+    record : str, default ""
+        Digest of what was registered, without which a server takes no release: whoever registers
+        another function under this name changes it. Empty if an older server tells none.
     """
 
     name: str
@@ -81,6 +84,7 @@ class ServedFunction(Named, Shown):
     client: Client = field(repr=False)
     closed: str = ""
     rows: tuple[int, ...] = ()
+    record: str = field(default="", repr=False)
 
     def _card(self) -> Card:
         ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
@@ -172,7 +176,8 @@ class ServedFunction(Named, Shown):
         ParameterError
             If it is not released for that; nothing is charged.
         EngineUnavailable
-            If it is not as it was when it was sampled; nothing is charged.
+            If it is not as it was when it was sampled, or was registered again since you have
+            looked: then ``client.function(NAME)`` tells what it is now. Nothing is charged.
         QueryFailed
             If it failed after the charge, which stays.
         LedgerUnavailable
@@ -181,6 +186,7 @@ class ServedFunction(Named, Shown):
             If it was not let in; the message names the key to ask it again with.
         """
         body = read_terms(epsilon, delta, note)
+        body |= {"record": self.record} if self.record else {}
         pending = Pending(key=read_key(key), dataset=self.dataset, body=body, function=self.name)
         found = self.client.begin(pending, timeout)
         if not isinstance(found, ServedRelease):  # the key names another request, a question
