@@ -460,7 +460,7 @@ class Client(Named, Shown):
             self._leave_unseen(pending)
             if isinstance(refused, Forbidden) and self._is_steward():  # who was never charged
                 raise
-            raise Refusal(refused.message, hint=_say_left(pending.key)) from None
+            raise Refusal(refused.message.rstrip("."), hint=_say_left(pending.key)) from None
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)
             raise Refusal(_say_unpaid(told))
@@ -486,7 +486,7 @@ class Client(Named, Shown):
         except LedgerUnavailable:
             raise
         except Refusal as refused:
-            raise Refusal(f"it is charged. {refused.message}{again}") from None
+            raise Refusal(f"it is charged. {refused.message.rstrip('.')}{again}") from None
 
     def _answers(self, pending: Pending, answer: ServedAnswer | ServedRelease) -> bool:
         """Whether an answer is to what was asked, by the record that the server has signed."""
