@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import ssl
 import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 from tests.server.test_deployment import make_certificate
 
@@ -78,17 +82,18 @@ def test_what_was_refused_at_the_door_is_not_asked_anew_by_recovering(
     client = client_to(door)
     asked = client.table("stays").count()
     with pytest.raises(Refusal) as refused:
-        asked.release(epsilon=0.1)
+        asked.release(epsilon=0.1, timeout=0)
     (left,) = list_pending(client.pending)
     assert left.unseen
     assert f"with key={left.key!r}" in str(refused.value)
+    assert ".;" not in str(refused.value)
     assert "client.recover() reads its answer if it was charged" in str(refused.value)
     sent, door.shut = len(door.asked), False
     assert client.recover() == []
     assert len(door.asked) == sent
     door.shut = True
     with pytest.raises(Refusal):  # asked again on purpose, it is the same request
-        asked.release(epsilon=0.1, key=left.key)
+        asked.release(epsilon=0.1, key=left.key, timeout=0)
     assert set(door.asked) == {left.key}
     assert list_pending(client.pending) == [left]
 
@@ -114,7 +119,7 @@ def test_recovering_after_too_many_requests_charges_nothing(team, tmp_path, monk
     asked = client.table("stays").bound_contributions(max_rows_per_user=1).count()
     for key in ("paid", "never"):
         with pytest.raises(Refusal, match="Too many requests"):
-            asked.release(epsilon=0.1, key=key)
+            asked.release(epsilon=0.1, key=key, timeout=40)
     assert team.charges() == 1
     assert client.recover() == []  # nor is it forgotten while there are too many
     full.clear()
@@ -142,7 +147,9 @@ def test_a_client_comes_again_when_it_is_told_to():
 
     with pytest.raises(StopIteration):
         Line(send=send, token="t", pause=pauses.append).ask("GET", "/v1/me")
-    assert pauses == [60.0, 7.0, 60.0, 1.0, 1.0]
+    added = [each - after for each, after in zip(pauses, (60, 7, 60, 1, 1), strict=True)]
+    for attempt, each in enumerate(added):  # never before, and not all in the same moment
+        assert 2.0**attempt / 8 <= each <= 2.0**attempt / 4
 
 
 def test_nobody_waits_for_a_busy_server_beyond_the_end():
@@ -152,6 +159,54 @@ def test_nobody_waits_for_a_busy_server_beyond_the_end():
     with pytest.raises(Refusal):
         line.ask("POST", "/v1/x", ends=time.monotonic() + 1)
     assert pauses == []
+
+
+@pytest.mark.parametrize("answer", [(503, {"retry-after": "5"}, b'{"code": "busy"}'), None])
+def test_what_has_an_end_is_asked_until_then(monkeypatch, recwarn, answer):
+    """A thousand who ask at once wait for some minutes; six attempts were over before."""
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    warnings.simplefilter("always", HushedWarning)
+    clock, pauses = [1000.0], []
+
+    def send(*_):
+        if answer is None:
+            raise NotReached
+        return answer
+
+    def pause(seconds):
+        pauses.append(seconds)
+        clock[0] += seconds
+
+    line = Line(send=send, token="t", pause=pause)
+    with pytest.raises(Refusal):
+        line.ask("POST", "/v1/x", ends=1600.0)
+    least, most = (5, 20) if answer else (0, 15)
+    assert 1600 - least - 0.001 <= clock[0] <= 1600
+    assert all(least < each <= most for each in pauses)
+    assert max(pauses[:4]) < min(pauses[8:-1])  # they grow
+    assert len(set(pauses[8:])) == len(pauses[8:])  # and differ
+    told = [str(each.message) for each in recwarn]
+    assert 1 <= len(told) <= 3
+    assert all(" s at most" in each and "times more" not in each for each in told)
+
+
+def test_what_cannot_be_read_after_the_charge_says_so(tmp_path, monkeypatch):
+    """The refusal of a limit read as if nothing had been asked."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door = Door(200, "")
+    charged = {"id": "0f0e8e5c-0000-4000-8000-000000000000", "state": "answered"}
+
+    def send(method, path, *rest):
+        if method == "POST":
+            return 201, {}, json.dumps(charged).encode()
+        if path.endswith("/answer"):
+            return 429, {"retry-after": "60"}, b'{"code": "too_many", "title": "Too many."}'
+        return door(method, path, *rest)
+
+    client = client_to(send)
+    with pytest.raises(Refusal, match=r"Too many.*client\.recover\(\).*'mine': you pay once"):
+        client.table("stays").count().release(epsilon=0.1, key="mine", timeout=5)
+    assert [each.key for each in list_pending(client.pending)] == ["mine"]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +300,7 @@ def test_what_is_over_says_the_key(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("answer", "pauses"),
-    [((503, {"retry-after": "1"}, b"{}"), [1.0, 1.0]), (None, [0.25, 0.5, 1.0])],
+    [((503, {"retry-after": "1"}, b"{}"), [1.25]), (None, [0.25, 0.5, 1.0])],
 )
 def test_a_wait_of_a_moment_is_not_told(answer, pauses):
     """Of two seconds nobody needs to hear."""
@@ -260,7 +315,7 @@ def test_a_wait_of_a_moment_is_not_told(answer, pauses):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert Line(send=send, token="t", pause=made.append).ask("GET", "/v1/me") == (200, b"{}")
-    assert made == pauses
+    assert all(each / 2 <= found <= each for each, found in zip(pauses, made, strict=True))
 
 
 def test_a_wait_goes_on_where_warnings_are_errors(capsys):
@@ -380,3 +435,62 @@ def test_an_address_that_is_none_is_refused_in_words():
     missing = json.dumps({"code": "not_found", "title": "There is no such thing here."}).encode()
     with pytest.raises(NotFound, match="without /v1 or /pages"):
         connect(f"{ADDRESS}/v1", "hsh_token", send=lambda *_: (404, {}, missing))
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        *(({"key": each}, "key must be") for each in ("ü", "a\nb", " a", "", "k" * 201, 7, b"k")),
+        *(({"epsilon": each}, "epsilon must be") for each in ("1", None, True, 0, float("nan"))),
+        *(({"delta": each}, "delta must be") for each in (None, "0", -0.1, 1)),
+        *(({"note": each}, "note must be") for each in (None, 7, "n" * 501)),
+        *(({"noise": each}, "noise must be") for each in (None, "gauss", [])),
+        *(({"timeout": each}, "timeout must be") for each in (None, "5", float("nan"))),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_before_it_is_written(tmp_path, monkeypatch, terms, said):
+    """An error of HTTP or JSON was told, and the file of the request stayed behind."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    client = client_to(door := Door(200, ""))
+    with pytest.raises(ParameterError, match=said):
+        client.table("stays").count().release(**{"epsilon": 0.1} | terms)
+    assert (door.asked, list(tmp_path.rglob("*"))) == ([], [])
+
+
+def test_numbers_of_other_types_are_sent_as_what_they_are(tmp_path, monkeypatch):
+    """A number of NumPy or a decimal is none to JSON."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door, sent = Door(200, ""), []
+
+    def send(method, *rest):
+        if method != "POST":
+            return door(method, *rest)
+        sent.append(json.loads(rest[-1]))
+        return 403, {}, b"{}"
+
+    client = client_to(send)
+    table = client.table("stays").count()
+    for ask in (table.quote, table.release):
+        with pytest.raises(Refusal):
+            ask(epsilon=np.float32(0.5), delta=Decimal("0.25"))
+    with pytest.raises(Refusal):
+        table.quote(error=np.int64(5), rows=np.int64(100))
+    assert [(each["epsilon"], each["delta"]) for each in sent[:2]] == [(0.5, 0.25)] * 2
+    assert (sent[2]["errors"], sent[2]["rows"]) == ({"count": 5.0}, 100)
+
+
+def plain_send(method, path, headers, body):
+    """A function that pickle knows by its name."""
+    return Door(200, "")(method, path, headers, body)
+
+
+def test_nothing_that_holds_the_token_is_pickled_but_all_of_it_is_copied():
+    """A file of a notebook, or of a worker, would hold it."""
+    client = client_to(plain_send)
+    for each in (client, client.table("stays").count(), client.line):
+        for protocol in (0, pickle.HIGHEST_PROTOCOL):
+            with pytest.raises(TypeError, match="holds your token"):
+                pickle.dumps(each, protocol)
+        for made in (copy.copy(each), copy.deepcopy(each), copy.deepcopy([each])[0]):
+            assert made == each
+    assert copy.deepcopy(client).line.token == client.line.token

@@ -7,6 +7,7 @@ import re
 import time
 import warnings
 from base64 import b64decode
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -31,7 +32,13 @@ import hushed as hs
 from hushed._functions._loading import read_function
 from hushed.client import ServedRelease, connect
 from hushed.client._pending import Pending, write_pending
-from hushed.errors import KeyInUse, Overspent, ParameterError
+from hushed.errors import (
+    AwaitingApproval,
+    EngineUnavailable,
+    KeyInUse,
+    Overspent,
+    ParameterError,
+)
 from hushed.populations import PublicTable
 from hushed.server import _judging, _registering
 from hushed.server._app import open_desk
@@ -555,6 +562,35 @@ def test_another_function_under_the_name_is_no_answer_to_what_was_charged(tmp_pa
         assert team.answer(team.ana, made).json()["code"] == "failed"
         assert team.charges() == 1
         assert ask(team, team.ana, "two").status_code == 201
+
+
+@pytest.mark.slow
+def test_who_looked_at_another_function_of_the_name_pays_for_none(tmp_path, monkeypatch):
+    """Its words and its gamma may be others: it was released and paid without a word."""
+    tokens = copy_place(tmp_path, settings="answer_grid = 0.0", stays="approve_above = 0.2")
+    for team in open_team(tmp_path / "stats", tokens):
+        looked = client_of(team, team.ana, monkeypatch, tmp_path).function("mean_cost")
+        paid = looked.release(epsilon=0.1, key="paid")
+        with pytest.raises(AwaitingApproval):
+            looked.release(epsilon=0.3, key="waits")
+        waits = next(each["id"] for each in looked.client.requests() if each["state"] == "pending")
+    register(tmp_path, "mean_cost", terms={"says": "Something else."}, replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        client = client_of(team, team.ana, monkeypatch, tmp_path)
+        old = replace(looked, client=client)
+        with pytest.raises(EngineUnavailable, match="registered again"):
+            old.release(epsilon=0.1, key="new")
+        approved = team.send("POST", f"/v1/requests/{waits}/approve", team.sam)
+        assert approved.json()["code"] == "function_changed"
+        assert team.charges() == 1
+        assert old.release(epsilon=0.1, key="paid").value == paid.value  # it was paid before
+        now = client.function("mean_cost")
+        with pytest.raises(KeyInUse):  # another function
+            now.release(epsilon=0.1, key="paid")
+        assert ask(team, team.ana, "paid").json()["state"] == "answered"  # of an older client
+        assert ask(team, team.ana, "two").status_code == 201
+        assert now.release(epsilon=0.1, key="two").entry == 2
+        assert team.charges() == 2
 
 
 def test_a_process_that_has_loaded_a_function_does_nothing_else(team):

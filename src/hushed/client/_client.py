@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
 from hushed._ground.calls import called_as
+from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat
 from hushed.client._datasets import Datasets
@@ -178,6 +179,7 @@ class Client(Named, Shown):
             client=self,
             closed=told.get("closed", ""),
             rows=tuple(told.get("rows") or ()),
+            record=told.get("record", ""),
             **promised,
         )
 
@@ -215,10 +217,16 @@ class Client(Named, Shown):
             If certificate and answer do not belong together, or the signature is another's: also
             that of a new key of the server, where the key was given to `connect`.
         """
-        identity = _find_id(_complete(request, self.requests))
-        text = self.line.ask("GET", f"/v1/requests/{identity}/answer")[1]
+        return self._read(_find_id(_complete(request, self.requests)))
+
+    def _read(
+        self, identity: str, ends: float = math.inf, waits: Waits | None = None
+    ) -> ServedAnswer | ServedRelease:
+        """Read an answer and its certificate, which have to belong together."""
+        path = f"/v1/requests/{identity}"
+        text = self.line.ask("GET", f"{path}/answer", ends=ends, waits=waits)[1]
         told = read_object(text)
-        envelope = self.line.ask("GET", f"/v1/requests/{identity}/certificate")[1]
+        envelope = self.line.ask("GET", f"{path}/certificate", ends=ends, waits=waits)[1]
         read_object(envelope)
         statement = self._open(envelope.decode())
         if json.loads(statement.record) != told:
@@ -357,6 +365,7 @@ class Client(Named, Shown):
             newest 100 requests is read when a token may see it. Requests that can never be asked
             are forgotten: nothing is charged for them, or their failure is known.
         """
+        read("timeout", timeout, up=True)
         found, waiting = [], list_pending(self.pending)
         arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
         for each in waiting:
@@ -402,6 +411,7 @@ class Client(Named, Shown):
             If the server signs with another key than those that were given: the answer would be
             paid, and refused. Nothing is asked.
         """
+        read("timeout", timeout, up=True)
         if self.pinned:
             signs = key_id(read_keys(self.line)[0])
             if signs not in map(key_id, (self.key, *self.former)):
@@ -435,8 +445,9 @@ class Client(Named, Shown):
             If it was declined or taken back, or waited too long for approval; or if it was not
             let in: then `recover` reads it if it arrived before, and asks nothing anew.
         """
+        ends = time.monotonic() + timeout
         try:
-            told = self._wait(pending, time.monotonic() + timeout)
+            told = self._wait(pending, ends)
         except (ParameterError, Overspent, EngineUnavailable, NotTaken):
             forget_pending(self.pending, pending.key)  # nothing was charged
             raise
@@ -449,15 +460,11 @@ class Client(Named, Shown):
             self._leave_unseen(pending)
             if isinstance(refused, Forbidden) and self._is_steward():  # who was never charged
                 raise
-            raise Refusal(refused.message, hint=_say_left(pending.key)) from None
+            raise Refusal(refused.message.rstrip("."), hint=_say_left(pending.key)) from None
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)
             raise Refusal(_say_unpaid(told))
-        try:
-            answer = self.answer(told["id"])
-        except QueryFailed:  # after any other end it is charged, and can be read
-            forget_pending(self.pending, pending.key)
-            raise
+        answer = self._read_paid(pending, told["id"], ends)
         if not self._answers(pending, answer):  # signed, and sent again for this one
             raise ParameterError(
                 "what was sent is the answer to another question, or another price, than was "
@@ -465,6 +472,21 @@ class Client(Named, Shown):
             )
         forget_pending(self.pending, pending.key)
         return answer
+
+    def _read_paid(
+        self, pending: Pending, request: str, ends: float
+    ) -> ServedAnswer | ServedRelease:
+        """Read what is charged, or say how it is read later."""
+        again = say_again(pending.key)
+        try:
+            return self._read(_find_id(request), ends, Waits(again))
+        except QueryFailed:  # after any other end it can be read
+            forget_pending(self.pending, pending.key)
+            raise
+        except LedgerUnavailable:
+            raise
+        except Refusal as refused:
+            raise Refusal(f"it is charged. {refused.message.rstrip('.')}{again}") from None
 
     def _answers(self, pending: Pending, answer: ServedAnswer | ServedRelease) -> bool:
         """Whether an answer is to what was asked, by the record that the server has signed."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
@@ -12,6 +11,7 @@ from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._named import Named
 from hushed.client._pending import Pending
 from hushed.client._questions import ServedQuote, read_quote
+from hushed.client._terms import read_key, read_price, read_terms
 from hushed.errors import KeyInUse
 from hushed.releasing import Release
 
@@ -67,6 +67,9 @@ class ServedFunction(Named, Shown):
         Why it cannot be asked; empty if it can.
     rows : tuple of int, default ()
         Rows, or people, of the tables that the promise is for; empty if an older server tells none.
+    record : str, default ""
+        Digest of what was registered, without which a server takes no release: whoever registers
+        another function under this name changes it. Empty if an older server tells none.
     """
 
     name: str
@@ -81,6 +84,7 @@ class ServedFunction(Named, Shown):
     client: Client = field(repr=False)
     closed: str = ""
     rows: tuple[int, ...] = ()
+    record: str = field(default="", repr=False)
 
     def _card(self) -> Card:
         ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
@@ -126,8 +130,7 @@ class ServedFunction(Named, Shown):
         EngineUnavailable
             If it is not as it was when it was sampled.
         """
-        told = {"epsilon": epsilon, "error": error, "delta": delta}
-        body = {name: each for name, each in told.items() if each is not None}
+        body = read_price(epsilon=epsilon, error=error, delta=delta)
         _, found = self.client.line.ask("POST", f"/v1/functions/{self.name}/quote", body)
         return read_quote(found)
 
@@ -173,7 +176,8 @@ class ServedFunction(Named, Shown):
         ParameterError
             If it is not released for that; nothing is charged.
         EngineUnavailable
-            If it is not as it was when it was sampled; nothing is charged.
+            If it is not as it was when it was sampled, or was registered again since you have
+            looked: then ``client.function(NAME)`` tells what it is now. Nothing is charged.
         QueryFailed
             If it failed after the charge, which stays.
         LedgerUnavailable
@@ -181,10 +185,9 @@ class ServedFunction(Named, Shown):
         Refusal
             If it was not let in; the message names the key to ask it again with.
         """
-        body: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "note": note}
-        pending = Pending(
-            key=key or str(uuid.uuid4()), dataset=self.dataset, body=body, function=self.name
-        )
+        body = read_terms(epsilon, delta, note)
+        body |= {"record": self.record} if self.record else {}
+        pending = Pending(key=read_key(key), dataset=self.dataset, body=body, function=self.name)
         found = self.client.begin(pending, timeout)
         if not isinstance(found, ServedRelease):  # the key names another request, a question
             raise KeyInUse("this key belongs to a question: take another one")

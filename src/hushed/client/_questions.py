@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import as_given, flat, format_down, format_up
 from hushed.client._declared import DeclaredBuilder
 from hushed.client._named import Named
 from hushed.client._pending import Pending
 from hushed.client._sending import read_object
-from hushed.errors import KeyInUse, NotFound
+from hushed.client._terms import read_key, read_price, read_terms
+from hushed.errors import KeyInUse, NotFound, ParameterError
 from hushed.tables import Answer
 from hushed.tables._asking import describe
 from hushed.tables._query import Query as TypedQuery
@@ -242,9 +242,8 @@ class ServedTable(DeclaredBuilder, Named, Shown):
             If it cannot be asked.
         """
         errors = read_errors(epsilon, errors, error, [each.name for each in self.aggregates])
-        body: dict[str, Any] = {"query": _plain(self.query), "delta": delta, "noise": noise}
-        given = {"epsilon": epsilon, "errors": errors and dict(errors), "rows": rows}
-        body |= {name: each for name, each in given.items() if each is not None}
+        body: dict[str, Any] = {"query": _plain(self.query), "noise": _read_noise(noise)}
+        body |= read_price(epsilon=epsilon, delta=delta, errors=errors, rows=rows)
         _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
         return read_quote(found)
 
@@ -342,14 +341,21 @@ class ServedTable(DeclaredBuilder, Named, Shown):
         Refusal
             If it was not let in; the message names the key to ask it again with.
         """
-        body = {"query": _plain(self.query), "epsilon": epsilon, "delta": delta, "noise": noise}
-        pending = Pending(
-            key=key or str(uuid.uuid4()), dataset=self.dataset, body=body | {"note": note}
-        )
+        body = {"query": _plain(self.query), "noise": _read_noise(noise)}
+        body |= read_terms(epsilon, delta, note)
+        pending = Pending(key=read_key(key), dataset=self.dataset, body=body)
         found = self.client.begin(pending, timeout)
         if not isinstance(found, ServedAnswer):  # the key names another request, a release
             raise KeyInUse("this key belongs to the release of a function: take another one")
         return found
+
+
+def _read_noise(noise: str) -> str:
+    if noise not in get_args(Noise):
+        raise ParameterError(
+            f"noise must be 'laplace' or 'gaussian', got {as_given(noise)}", parameter="noise"
+        )
+    return noise
 
 
 def _plain(query: TypedQuery) -> Any:

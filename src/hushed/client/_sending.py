@@ -7,7 +7,9 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count
+from random import SystemRandom
+from typing import Any, Never
 from urllib.parse import urlsplit
 
 from hushed._ground.printing import flat
@@ -28,8 +30,10 @@ from hushed.errors import (
 Send = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
 
 _AGAIN = (429, 502, 503, 504)
-_ATTEMPTS = 6
+_ATTEMPTS = 6  # of what has no end
 _LONGEST_PAUSE = 60.0  # what a server that counts by the minute asks for
+_GROWN = 15.0  # what is added to that at most, after many attempts
+_CHANCE = SystemRandom()  # no state of a program that draws numbers of its own
 _SILENT = 2.0  # seconds for which nobody needs to be told that something is waited for
 _RARER = 10  # times as long as when it was told last, before it is told again
 _KINDS: dict[str, type[Exception]] = {
@@ -89,6 +93,18 @@ class Line:
     token: str = field(repr=False)
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
+    def __reduce_ex__(self, protocol: Any) -> Never:
+        raise TypeError(
+            "a connection to a server, and what is asked by it, is not pickled, for it holds your "
+            "token: connect where it is needed, with hs.connect(...). Answers can be pickled"
+        )
+
+    def __copy__(self) -> Line:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Line:
+        return self
+
     def ask(
         self,
         method: str,
@@ -100,46 +116,47 @@ class Line:
     ) -> tuple[int, bytes]:
         """Ask, again where the server was busy or was not reached; a refusal is raised.
 
-        What is sent again has the same key, so that it is paid once. Nobody is kept waiting for a
-        busy server beyond the end, a moment of `time.monotonic`; a wait that is longer than a
-        moment is told by `waits`, once and then rarely.
+        What is sent again has the same key, so that it is paid once. It is asked until the end, a
+        moment of `time.monotonic`, and no longer; without one, six times. A wait that is longer
+        than a moment is told by `waits`, once and then rarely.
         """
         told = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
         content = b"" if body is None else json.dumps(body).encode()
         told |= {"content-type": "application/json"} if content else {}
         told |= dict(headers or {})
         waits = waits or Waits()
-        for attempt in range(_ATTEMPTS):
-            last = attempt == _ATTEMPTS - 1
+        for attempt in count():
             try:
                 status, answered, found = self.send(method, path, told, content)
             except NotReached as error:
-                if last:
-                    raise LedgerUnavailable(f"{error}{waits.later}") from None
-                self._wait(waits, 2.0**attempt / 4, attempt, str(error))
-                continue
-            if status < 400:
-                if not 200 <= status < 300:  # the token does not go to another address
-                    raise LedgerUnavailable(
-                        f"the server sends on to another address ({status}), where the token does "
-                        "not go: connect to that one"
-                    )
-                return status, found
-            if status not in _AGAIN or last:
-                raise read_problem(status, found)
-            after = answered.get("retry-after", "1")
-            pause = min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE)
-            if time.monotonic() + pause > ends:
-                raise read_problem(status, found)
-            self._wait(waits, pause, attempt, _say_why(status, found))
-        raise LedgerUnavailable(_NOT_REACHED)
+                why, after = str(error), 0.0
+                refused: Exception = LedgerUnavailable(f"{error}{waits.later}")
+            else:
+                if status < 400:
+                    return status, _take(status, found)
+                why, after = _say_why(status, found), _read_after(answered)
+                refused = read_problem(status, found)
+                if status not in _AGAIN:
+                    raise refused
+            if not self._wait(waits, attempt, after, ends, why):
+                raise refused
+        raise AssertionError
 
-    def _wait(self, waits: Waits, seconds: float, attempt: int, why: str) -> None:
-        """Wait until it is asked again, and say so before a wait of more than a moment."""
-        more = _ATTEMPTS - 1 - attempt
+    def _wait(self, waits: Waits, attempt: int, after: float, ends: float, why: str) -> bool:
+        """Wait until it is asked again, not before the server says so; whether that is to be.
+
+        Pauses grow, and differ, so that those who were refused together do not come back together.
+        """
+        left, more = ends - time.monotonic(), _ATTEMPTS - 1 - attempt
+        if left <= after or (left == math.inf and not more):
+            return False
+        grown = min(2.0 ** min(attempt, 9) / 4, _GROWN)
+        seconds = min(after + grown * _CHANCE.uniform(0.5, 1), left)
         often = "once more, then given up" if more == 1 else f"{more} times more at most"
-        waits.tell(seconds, f"{why}. It is asked again by itself, next in {seconds:g} s, {often}")
+        often = often if left == math.inf else f"for {left:.0f} s at most"
+        waits.tell(seconds, f"{why}. It is asked again by itself, next in {seconds:.0f} s, {often}")
         self.pause(seconds)
+        return True
 
     def read(self, path: str, *names: str) -> dict[str, Any]:
         """Read a JSON object that has these names."""
@@ -168,6 +185,22 @@ def say_again(key: str) -> str:
         "; client.recover() goes on, and so does asking the same again with "
         f"key={flat(key)!r}: you pay once"
     )
+
+
+def _take(status: int, found: bytes) -> bytes:
+    """Give what was answered; the token does not go to another address."""
+    if not 200 <= status < 300:
+        raise LedgerUnavailable(
+            f"the server sends on to another address ({status}), where the token does not go: "
+            "connect to that one"
+        )
+    return found
+
+
+def _read_after(headers: Mapping[str, str]) -> float:
+    """Read in how many seconds a server wants to be asked again."""
+    after = headers.get("retry-after", "1")
+    return min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE)
 
 
 def _say_why(status: int, body: bytes) -> str:

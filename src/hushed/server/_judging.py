@@ -97,6 +97,9 @@ _EXAMPLE: dict[str, Any] = {
 }
 
 
+_REGISTERED_AGAIN = "it was registered again since it was looked at: look again at the function"
+
+
 class Ask(Terms):
     """A query that is going to be paid for."""
 
@@ -141,6 +144,7 @@ class FunctionTerms(BaseModel):
     epsilon: Epsilon
     delta: Delta = 0.0
     note: Note = ""
+    record: Annotated[StrictStr, Field(max_length=64)] = ""  # that was looked at, if it is known
 
 
 class AskFunction(FunctionTerms):
@@ -151,6 +155,7 @@ class AskFunction(FunctionTerms):
     def digest(self, dataset: str) -> str:
         """Digest what is asked and for how much: the same key means the same of it."""
         told = ["function", dataset, self.function, self.epsilon, self.delta, self.note]
+        told += [self.record] if self.record else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -313,6 +318,8 @@ def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
         function = require_function(desk.functions, asked.function)
         if function.dataset != dataset.id:  # it was registered again, for another one
             raise Problem("function_changed")
+        if asked.record and asked.record != function.require_record().digest():
+            raise Problem("function_changed", f"{_REGISTERED_AGAIN} {asked.function!r}")
         check_function(function, asked.epsilon)
         check_price(dataset, desk.settings.limits, asked, asked.epsilon)
         with desk.workers.turn(person):

@@ -38,6 +38,7 @@ from hushed.server._desk import Desk
 from hushed.server._functions import require_function
 from hushed.server._judging import (
     Asked,
+    AskFunction,
     Judged,
     can_be_asked,
     judge,
@@ -151,10 +152,18 @@ def find_known_within(
     known = find_by_key(connection, caller.id, key)
     if known is not None:
         # The note is no part of the question: the first one stays.
-        noted = asked.model_copy(update={"note": read_asked(known.body).note})
+        noted = asked.model_copy(update={"note": read_asked(known.body).note} | _same(known, asked))
         if known.digest != noted.digest(dataset):
             raise Problem("key_reused")
     return known
+
+
+def _same(known: Request, asked: Asked) -> dict[str, str]:
+    """Give the record that was asked first, where one of both comes from a client without any."""
+    first = read_asked(known.body)
+    if not isinstance(first, AskFunction) or not isinstance(asked, AskFunction):
+        return {}
+    return {} if first.record and asked.record else {"record": first.record}
 
 
 def budget_of(desk: Desk, grant: Grant) -> str:

@@ -72,8 +72,8 @@ CODES = {
     ),
     "function_changed": (
         409,
-        "The function is not as it was when it was sampled. Ask your steward to look at "
-        "it. Nothing was charged.",
+        "The function is not as it was when it was sampled, or looked at. Ask your steward to "
+        "look at it. Nothing was charged.",
     ),
     "not_ready": (409, "There is no answer yet."),
     "failed": (409, "This failed after the charge, which stays."),
@@ -114,8 +114,8 @@ _TO_STEWARDS = {
         "machine. Nothing was charged."
     ),
     "function_changed": (
-        "The function is not as it was when it was sampled: hushed serve check says more, at the "
-        "machine. Nothing was charged."
+        "The function is not as it was when it was sampled, or looked at: hushed serve check says "
+        "more, at the machine. Nothing was charged."
     ),
 }
 _WORDS_TO_STEWARDS = {

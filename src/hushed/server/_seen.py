@@ -127,6 +127,7 @@ def _function(
     names = ShownFunction.model_fields.keys() & set(Record.model_fields)
     told = record.model_dump(include=set(names)) | {
         "id": found.id,
+        "record": record.digest(),
         "max_epsilon": most,
         "approve_above": dataset.settings.approve_above,
         "answer_grid": desk.grid(found.dataset, found.id),

@@ -166,6 +166,7 @@ class ShownFunction(_Shown):
     rows: list[int] | None = None  # rows, or people, of the tables that it is promised for
     words: str
     outsider: str
+    record: str = ""  # digest of what was registered: a request that names it is for no other
     min_epsilon: float
     max_epsilon: float
     approve_above: float | None
