@@ -783,10 +783,10 @@ class TestViews:
         """Those of version 18; here one of a stored column stands in for them."""
         with psycopg.connect(postgres_url) as made:
             made.execute("CREATE TABLE t (u int, x int GENERATED ALWAYS AS (u + 1) STORED)")
-        asked = postgres_engine._RELATION
+        asked = postgres_engine._WARNED_OF
         assert "'v'" in asked
         if computed:
-            monkeypatch.setattr(postgres_engine, "_RELATION", asked.replace("= 'v')", "= 's')"))
+            monkeypatch.setattr(postgres_engine, "_WARNED_OF", asked.replace("= 'v')", "= 's')"))
         told = []
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
