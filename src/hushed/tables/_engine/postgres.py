@@ -241,7 +241,7 @@ def _check_kinds(backend: Any, rows: Any) -> Any:
     named = [where.namespace.database, where.name]
     for column, again, base, kind in backend.con.execute(_KINDS, named).fetchall():
         seen = column_type(schema[column])
-        if again and seen not in ("other", column_type(read(base))):
+        if again and seen != "other" and seen != column_type(read(base)):
             raise TypeError(column)
         if kind == "labels" and seen == "string":
             schema[column] = schema[column].copy(length=_OF_ENUMERATION)
