@@ -106,6 +106,11 @@ def _money(amount: float, rounding: str) -> str:
         return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"
 
 
+def name_count(number: int | str, unit: str) -> str:
+    """Print a number, or its text, with its unit: ``1 row``, ``2 rows``."""
+    return f"{number} {unit}" if str(number) == "1" else f"{number} {unit}s"
+
+
 def name_changed(unit: str, distance: int = 1) -> str:
     """Name what two neighbours differ in."""
     return f"one {unit}" if distance == 1 else f"{distance} {unit}s at once"

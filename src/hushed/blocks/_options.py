@@ -16,7 +16,7 @@ from hushed._ground.checks import (
     require_one_of,
     require_positive,
 )
-from hushed._ground.printing import as_given
+from hushed._ground.printing import as_given, name_count
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
 from hushed.blocks._stable import Stable
@@ -194,9 +194,10 @@ def choose_blocks(mechanism: Blocks) -> int:
         )
     if found < least:
         raise ParameterError(
-            f"{found} blocks are too few for epsilon = {mechanism.epsilon:g}: an answer that says "
-            f"nothing could be likelier than {mechanism.beta:g}, which takes {least} blocks. "
-            + advise_fewer(mechanism, found),
+            f"{name_count(found, 'block')} would be too few for epsilon = "
+            f"{mechanism.epsilon:g}: an answer that says "
+            f"nothing could be likelier than {mechanism.beta:g}, which takes "
+            f"{name_count(least, 'block')}. " + advise_fewer(mechanism, found),
             parameter="blocks",
         )
     return found
@@ -220,7 +221,7 @@ def advise_fewer(mechanism: Blocks, blocks: int) -> str:
         return f"Ask for a larger epsilon, or for {cure}"
     return (
         f"Ask for a larger epsilon, for {cure}, or accept it more often: with "
-        f"beta={grid[enough] / 100:g}, {blocks} blocks are enough"
+        f"beta={grid[enough] / 100:g}, {name_count(blocks, 'block')} would be enough"
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hushed import noise
 from hushed._functions._fingerprints import look
 from hushed._ground.checks import read_epsilon
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up, name_count
 from hushed.blocks import Blocks, Limits
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
@@ -193,18 +193,21 @@ def explain_blocks_accuracy(certificate: Certificate) -> str:
         " How far the answer of a block is from that of the whole table is not known here: "
         "blocks are smaller."
     )
-    head = f"How exact the answer is: the function was asked about {blocks} blocks of the rows. "
+    head = "How exact the answer is: the function was asked about "
+    head += f"{name_count(blocks, 'block')} of the rows. "
     able = ", of those to which the prior gives a weight" if stated.get("prior") else ""
     if stated["aggregate"] == "votes":
         text = (
             f"Released was one of {record.values} public labels. With probability 95 % it has at "
-            f"most {math.ceil(accuracy)} votes fewer than the label with most of them{able}"
+            f"most {name_count(math.ceil(accuracy), 'vote')} "
+            f"fewer than the label with most of them{able}"
         )
     elif stated["aggregate"] == "stable":
         text = (
             f"Released was which of {record.values} public labels had most votes, or None where a "
             "few other votes could have changed that. With probability 95 % it was told if any "
-            f"{math.ceil(accuracy)} blocks could have answered otherwise and the same label won"
+            f"{name_count(math.ceil(accuracy), 'block')} "
+            f"could have answered otherwise and the same label won"
         )
     elif stated["aggregate"] == "exponential":
         text = f"Released was one of {record.values} public values. With probability 95 % " + (
@@ -235,7 +238,8 @@ def explain_blocks_reach(certificate: Certificate) -> str:
     return (
         f"Whom it protects: this holds for every table, every {who} and every function; no "
         f"population is assumed. Released was {_quote(str(stated['function']))}, asked about "
-        f"{stated['blocks']} blocks of the rows: each {whose} was put into one of them by chance "
+        f"{name_count(int(stated['blocks']), 'block')} "
+        f"of the rows: each {whose} was put into one of them by chance "
         "alone, and so changes one answer, whatever the function does. A call that failed counts "
         f"as {name_silent(str(stated['aggregate']))}. The number of rows "
         + ("is public." if certificate.neighbours == "replace-one" and not user else "is private.")

@@ -14,7 +14,7 @@ from hushed._functions._gate import (
     show_as_given,
 )
 from hushed._functions._isolation import Isolation
-from hushed._ground.printing import tell_seconds
+from hushed._ground.printing import name_count, tell_seconds
 from hushed._ground.progress import show_elapsed, tell_note, tell_wait
 from hushed._rows import _containers as containers
 from hushed.blocks import Blocks, Pool
@@ -84,7 +84,7 @@ def release_blocks(
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
         if paid.kept is None:
             _tell_wait(calls, mechanism.blocks or 1)
-        asking = f"asking about {mechanism.blocks} blocks"
+        asking = f"asking about {name_count(mechanism.blocks, 'block')}"
         with show_elapsed(asking, None, shown=paid.kept is None):
             return draw_and_store(
                 lambda: _ask_and_draw(mechanism, calls, rows),
@@ -110,7 +110,8 @@ def _tell_wait(calls: Isolation, blocks: int) -> None:
     """Tell beforehand what takes long: how far the calls are follows from the rows, and is not."""
     seconds, workers = calls.foresee(blocks)
     tell_wait(
-        f"hs.Blocks asks about {blocks} blocks, {workers} at a time, each in a new process. To "
+        f"hs.Blocks asks about {name_count(blocks, 'block')}, "
+        f"{workers} at a time, each in a new process. To "
         f"start these takes some {tell_seconds(seconds)}. What the function imports in its own "
         "lines comes on top, in each call. How long a call takes depends on its rows: the time "
         "that has passed is shown, and not how many are done",

@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.calls import given_by
 from hushed._ground.notebook import Shown
-from hushed._ground.printing import format_number
+from hushed._ground.printing import format_number, name_count
 from hushed.errors import ParameterError
 from hushed.releasing._certificate import Certificate
 
@@ -69,7 +69,8 @@ class Transcript(Shown):
 
     def __str__(self) -> str:
         which = f": number {', '.join(map(str, self.found))}" if self.found else ""
-        return f"{self.asked} questions, {len(self.found)} found above the threshold{which}"
+        asked = name_count(self.asked, "question")
+        return f"{asked}, {len(self.found)} found above the threshold{which}"
 
 
 def write_transcript(transcript: Transcript) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from hushed._ground.decimals import decimal_of
-from hushed._ground.printing import flat, format_exactly, format_up, shown
+from hushed._ground.printing import flat, format_exactly, format_up, name_count, shown
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, ParameterError
 from hushed.statements._published import assume_joined, list_published
@@ -99,7 +99,7 @@ def _as_at_first(words: str) -> str:
 def _list_values(answer: Answer) -> Table:
     head, *rows = list_lines(answer)
     ranks = {
-        shown(name): f"{shown(name)} [within {format_up(error, 4)} ranks]"
+        shown(name): f"{shown(name)} [within {name_count(format_up(error, 4), 'rank')}]"
         for name, error in answer.rank_error.items()
     }
     lines = [[ranks.get(each, each) for each in head], *rows]

@@ -13,6 +13,7 @@ from hushed._ground.printing import (
     format_down,
     format_number,
     format_up,
+    name_count,
     show_time,
 )
 from hushed.errors import DamagedLedger, HushedError, ParameterError
@@ -33,9 +34,9 @@ from hushed.statements._words import describe_outsider, name_unit
 
 _MOST_NUMBERS = 20
 _UNITS = {
-    "inverse-sensitivity": " rows",
-    "stable-mode": " rows",
-    "smooth": " smooth sensitivities (private)",
+    "inverse-sensitivity": "row",
+    "stable-mode": "row",
+    "smooth": "smooth",
 }
 _TYPES = {
     "laplace": "as many floats as it says",
@@ -44,7 +45,7 @@ _TYPES = {
     "noisy-max": "the number of a candidate, with a gap",
     "top-k": "numbers of candidates, each once",
 }
-_OF_BLOCKS = {"exponential": " blocks", "votes": " votes", "stable": " blocks"}
+_OF_BLOCKS = {"exponential": "block", "votes": "vote", "stable": "block"}
 
 
 def _read(text: str) -> Reading:
@@ -121,7 +122,7 @@ def _check_value(value: Any, certificate: Certificate) -> None:
         return
     if value.dtype == np.float64 and value.size != certificate.mechanism.values:
         raise ParameterError(
-            f"the release has {value.size} numbers, and its certificate speaks of "
+            f"the release has {name_count(value.size, 'number')}, and its certificate speaks of "
             f"{certificate.mechanism.values}"
         )
 
@@ -217,13 +218,20 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
         ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
         ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
         ("sensitivity", f"{format_up(certificate.sensitivity)} ({certificate.norm})"),
-        ("mechanism", f"{made.name}{whose}, scale {scale}{unit}"),
+        ("mechanism", f"{made.name}{whose}, scale {_measure(scale, unit)}"),
         (
             f"{'margin' if certificate.error.margin else 'accuracy'} at 95 %",
-            f"{accuracy}{unit}{of}",
+            f"{_measure(accuracy, unit)}{of}",
         ),
         ("created", show_time(certificate.created)),
     )
+
+
+def _measure(size: str, unit: str) -> str:
+    """Say a scale or an error in its unit, if it has one."""
+    if unit == "smooth":
+        return f"{size} smooth sensitivities (private)"
+    return name_count(size, unit) if unit else size
 
 
 def _name_change(certificate: Certificate) -> str:
@@ -266,7 +274,7 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
     shown = [format_number(each) for each in numbers[:_MOST_NUMBERS]]
     more = len(numbers) - len(shown)
     rest = f" and {more} more, in the file" if more > 0 else ""
-    what = f"{len(numbers)} numbers" if what == "value" else what
+    what = name_count(len(numbers), "number") if what == "value" else what
     return ((what,), (", ".join(shown) + rest,))
 
 

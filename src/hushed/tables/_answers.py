@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, draw_interval
-from hushed._ground.printing import flat, format_down, format_up, own_decimals, shown
+from hushed._ground.printing import flat, format_down, format_up, name_count, own_decimals, shown
 from hushed._ground.read_only import ReadOnly, make_again, read_state
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
@@ -383,7 +383,8 @@ class Answer(Shown):
         kept = " of the rows that contribution bounds keep" if leaves_out(self, "") else ""
         for name, error in self.rank_error.items():
             lines.append(
-                f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the value) "
+                f"{shown(name)}: at most {name_count(format_up(error, 4), 'rank')} "
+                f"(rows in order of the value) "
                 f"from the quantile{kept}, with probability {percent(self.level)}; every value "
                 f"counts as the nearest of {self.candidates[name]}."
             )

@@ -12,7 +12,7 @@ from typing import Literal
 
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import float_above, root_above
-from hushed._ground.printing import format_down, format_exactly, format_up, shown
+from hushed._ground.printing import format_down, format_exactly, format_up, name_count, shown
 from hushed.guarantee import Guarantee
 from hushed.tables._joins import Join, JoinUsers
 from hushed.tables._measurements import Measurement
@@ -97,7 +97,7 @@ class Distances(Shown):
         law = {
             "Laplace": f"Laplace noise of scale {size}",
             "Gaussian": f"Gaussian noise of standard deviation {size}",
-            "exponential": f"exponential mechanism, a factor e for {size} ranks",
+            "exponential": f"exponential mechanism, a factor e for {name_count(size, 'rank')}",
             "joint exponential": f"joint exponential mechanism, a factor e for {size} of them",
             "one-sided": f"one-sided exponential noise of scale {size}",
         }[self.noise]
@@ -215,12 +215,12 @@ def _trace_unit(query: Query, *, users: bool) -> list[DistanceStep]:
         steps.append(DistanceStep(distance=1, of="users", why="one user"))
     steps += _trace_joins(query)
     if rows is not None and not users:
-        why = "one row" if query.unit == "row" else f"{_count(rows, 'row')} kept"
+        why = "one row" if query.unit == "row" else f"{name_count(rows, 'row')} kept"
         steps.append(DistanceStep(distance=rows, of="rows", why=why))
     elif query.unit == "row":
         steps.append(DistanceStep(distance=1, of="rows", why="one row"))
     if query.keys.columns:
-        why = f"in {_count(groups, 'group')}"
+        why = f"in {name_count(groups, 'group')}"
         steps.append(DistanceStep(distance=groups, of="groups", why=why))
     return steps
 
@@ -301,7 +301,3 @@ def _name_total(measurement: Measurement) -> str:
 
 def _is_square(measurement: Measurement) -> bool:
     return measurement.feature is not None and measurement.feature.kind == "square"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -17,7 +17,7 @@ import numpy as np
 
 from hushed._ground.checks import list_in_order
 from hushed._ground.numeric import float_above
-from hushed._ground.printing import as_given, brief
+from hushed._ground.printing import as_given, brief, name_count
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable
 from hushed.tables import _engine as engine
@@ -55,6 +55,10 @@ class LeftOut:
     users: int
     all_rows: int | None = field(default=None, compare=False)
     all_users: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        """Say it in words, as ``1 row of 1 user``."""
+        return f"{name_count(self.rows, 'row')} of {name_count(self.users, 'user')}"
 
 
 def read_left_out(guess: Any, query: Query) -> LeftOut | None:
@@ -292,6 +296,6 @@ def describe_bars(answer: Answer) -> str:
     if found is None:
         return f"against the noise alone{rest}."
     return (
-        f"against the noise, and against what contribution bounds leave out: {found.rows} rows of "
-        f"{found.users} users at most, by a public guess{rest}."
+        f"against the noise, and against what contribution bounds leave out: {found} "
+        f"at most, by a public guess{rest}."
     )

@@ -152,8 +152,8 @@ def _advise(left_out: LeftOut | None) -> str:
     if left_out is None or not left_out.rows:
         return "ask for larger errors, fewer outputs, or smaller contribution bounds"
     return (
-        f"by the public guess, contribution bounds leave out up to {left_out.rows} rows of "
-        f"{left_out.users} users at any epsilon. Ask for larger errors, or try other bounds"
+        f"by the public guess, contribution bounds leave out up to {left_out} "
+        f"at any epsilon. Ask for larger errors, or try other bounds"
     )
 
 

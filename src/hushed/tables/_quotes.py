@@ -18,6 +18,7 @@ from hushed._ground.printing import (
     flat,
     format_exactly,
     format_up,
+    name_count,
     shown,
     spell_argument,
 )
@@ -87,8 +88,8 @@ class QuotedOutput(Shown):
     def _card(self) -> Card:
         error = "depends on the rows"
         if self.accuracy is not None:
-            ranks = " ranks" if self.measured[0][0].startswith("rank") else ""
-            error = f"within {format_up(self.accuracy, 4)}{ranks}"
+            size, ranks = format_up(self.accuracy, 4), self.measured[0][0].startswith("rank")
+            error = f"within {name_count(size, 'rank') if ranks else size}"
         share = f"{_write_share(self.share)} % of epsilon"
         measured = say_measured(self)
         return card_of_facts(
@@ -242,8 +243,8 @@ class Quote(Shown):
         ]
         if self.left_out is not None:
             lines.append(
-                f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
-                "users at most, by the public guess; the error of each output includes them"
+                f"contribution bounds leave out {self.left_out} "
+                "at most, by the public guess; the error of each output includes them"
             )
         if distances:
             lines += explain_distances(self.distances, self.unit, g)
@@ -274,9 +275,11 @@ class Quote(Shown):
         parts = say_measured(output)
         text, first = parts, output.measured[0][0]
         if output.accuracy is not None:
-            text = f"within {format_up(output.accuracy, 4)}"
+            size = format_up(output.accuracy, 4)
+            text = f"within {size}"
             if first.startswith("rank"):
-                text += " ranks" if len(output.measured) == 1 else f" ranks: {parts}"
+                text = f"within {name_count(size, 'rank')}"
+                text += f": {parts}" * (len(output.measured) > 1)
                 text += f"; of {output.candidates}"
             elif len(output.measured) > 1:
                 text += f" if about {say_rows(self)} have a value: {parts}"
@@ -316,7 +319,7 @@ def _is_for_any_rows(output: QuotedOutput) -> bool:
 
 def say_rows(quote: Quote) -> str:
     """Say how many rows the errors are for, and of what."""
-    return f"{quote.rows} rows{' of each group' * quote.grouped}"
+    return f"{name_count(quote.rows, 'row')}{' of each group' * quote.grouped}"
 
 
 def quote_query(
