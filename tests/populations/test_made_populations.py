@@ -189,3 +189,29 @@ def test_outliers_among_people_are_part_of_the_promise():
     aside = hs.populations.Users(UNIT, sizes=7, user=1)
     with pytest.raises(ParameterError, match="the same column"):
         Contaminated(few, aside, share=0.2)
+
+
+def test_sizes_that_are_changed_afterwards_leave_the_law_as_it_was():
+    """One dictionary for several laws, changed between them: each says what it draws."""
+    sizes = {1: 0.5, 9: 0.5}
+    law = hs.populations.Users(UNIT, sizes=sizes)
+    sizes[9] = 0.0
+    assert description(law)["sizes"] == [[1, 0.5], [9, 0.5]]
+    assert len(law.draw(np.random.default_rng(0), 100)) > 200
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_law_that_gives_users_another_number_of_rows_is_refused(more):
+    """Rows of users are as many as their sizes say."""
+    law = Simulator(lambda rng, n: rng.random((n + more, 1)))
+    with pytest.raises(BadRows, match=f"asked for 10 and gave {10 + more}"):
+        hs.populations.Users(law, sizes=2).draw(np.random.default_rng(0), 5)
+
+
+def test_a_model_of_a_table_that_changed_since_is_refused():
+    """It would draw rows of neither table, and be described by the new one."""
+    table = table_of(pd.DataFrame)
+    model = fitted(PublicTable(table))
+    table["one"] = np.sort(table["one"])
+    with pytest.raises(BadRows, match="changed since the model was fitted"):
+        hs.sample_sensitivity(len, model, rows=30, pairs=20, workers=1)

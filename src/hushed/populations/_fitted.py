@@ -13,6 +13,7 @@ from hushed._ground.checks import is_whole, require_one_of
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
+from hushed._rows._digest import digest
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._sources import PublicTable, description
@@ -45,6 +46,7 @@ class Fitted(Shown):
     model: Model
     _order: Integers = field(init=False, repr=False)
     _root: Floats = field(init=False, repr=False)
+    _digest: str = field(init=False, repr=False)
 
     def _card(self) -> Card:
         return card_of_facts(
@@ -73,6 +75,7 @@ class Fitted(Shown):
         if self.model == "gaussian-copula" and len(columns) > 1:
             related = np.corrcoef(scores)
         values, vectors = np.linalg.eigh(related)
+        object.__setattr__(self, "_digest", digest(self.table.frame))
         object.__setattr__(self, "_order", order)
         object.__setattr__(self, "_root", vectors * np.sqrt(np.maximum(values, 0)))
 
@@ -127,8 +130,19 @@ class Fitted(Shown):
         -------
         dict
             Kind, model, and the public table with its digest.
+
+        Raises
+        ------
+        BadRows
+            If the table has changed since the model was fitted to it.
         """
-        return {"kind": "fitted", "model": self.model, "table": description(self.table)}
+        told = description(self.table)
+        if told["sha256"] != self._digest:
+            raise BadRows(
+                "the public table has changed since the model was fitted to it, and the model "
+                "draws its cells: fit it again, hs.populations.fitted(table)"
+            )
+        return {"kind": "fitted", "model": self.model, "table": told}
 
 
 def find_model(told: Mapping[str, Any]) -> str:

@@ -105,6 +105,8 @@ class Users(ShownPopulation):
                 f"user must be the name or the position of a column, got {as_given(self.user)}",
                 parameter="user",
             )
+        if isinstance(self.sizes, Mapping):  # what is drawn stays what is described
+            object.__setattr__(self, "sizes", dict(self.sizes))
         if drawn and not callable(self.sizes):
             object.__setattr__(self, "_law", _read_sizes(self.sizes))
         if self.bounds is not None:
@@ -195,6 +197,12 @@ class Users(ShownPopulation):
         lines: Any = None
         for own, starts in zip(sizes, find_starts(sizes), strict=True):
             rows = self.rows.draw(rng, int(starts[-1]))
+            containers.container(rows)
+            if len(rows) != starts[-1]:
+                raise BadRows(
+                    f"the population of the rows was asked for {starts[-1]} and gave {len(rows)}: "
+                    "with sizes=, draw(rng, count) gives count rows, whoever they belong to"
+                )
             if lines is None and takes_position(rows, self.user):
                 lines = write_lines(rows, self.user, count)
             if lines is None:
