@@ -759,7 +759,7 @@ def test_the_command_samples_tries_and_registers(tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"columns": ()}, "name the columns of the table that the function is given, by --column"),
+        ({"columns": ()}, "by --column, in their order, 'patient' of the people among them"),
         ({"columns": ("patient", "fee")}, "the table has no column 'fee'"),
         ({"columns": ("cost",)}, "needs the column of the people, 'patient'"),
         ({"gamma": 0.7}, r"allows gamma 0\.65"),

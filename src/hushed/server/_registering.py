@@ -158,9 +158,10 @@ def _require_name(folder: Path, name: str, *, replace: bool) -> None:
 def _require_columns(columns: Sequence[str], found: DatasetSettings, table: Table) -> None:
     """Refuse columns that the table does not have, or among which nobody is named."""
     if not columns:
+        people = f", {found.user!r} of the people among them" if found.user is not None else ""
         raise ParameterError(
             "name the columns of the table that the function is given, by --column, in their "
-            "order: the population has no names of columns",
+            f"order{people}: the population names none before it is drawn",
             parameter="column",
         )
     for name in columns:
