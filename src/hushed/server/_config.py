@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -32,11 +33,20 @@ from hushed.server._values import say_value
 FILE = "hushed.toml"
 DUCKDB = "duckdb:///"
 _LARGEST = 10_000_000  # bytes of the file
+_MOST_MEMORY = 10**15  # no kernel takes more for a limit than some 10**19
 _METRICS = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
+
+def _check_number(value: object) -> object:
+    if isinstance(value, bool):  # approve_above = true would be 1, and hold nothing
+        raise ValueError("must be a number, and not true or false")  # noqa: TRY004  (Pydantic's)
+    return value
+
+
 Name = Annotated[StrictStr, Field(pattern=_NAME)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Number = Annotated[float, BeforeValidator(_check_number), Field(allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_check_number)]
 Key = Annotated[bool | int | StrictStr, Field(union_mode="left_to_right")]
 
 
@@ -162,19 +172,23 @@ class LedgerSettings(_Section):
 class Limits(_Section):
     """What nobody may exceed."""
 
-    body: Annotated[int, Field(ge=1024, le=10_000_000)] = 65_536  # bytes
-    workers: Annotated[int, Field(ge=1, le=64)] = 2  # processes that judge questions
+    body: Annotated[Whole, Field(ge=1024, le=10_000_000)] = 65_536  # bytes
+    workers: Annotated[Whole, Field(ge=1, le=64)] = 2  # processes that judge questions
     check_seconds: Annotated[Number, Field(gt=0, le=60)] = 2.0  # of a processor, for one question
-    check_memory: Annotated[int, Field(ge=64_000_000)] = 512_000_000  # bytes, for one question
-    runners: Annotated[int, Field(ge=1, le=64)] = 2  # processes that read rows
+    check_memory: Annotated[Whole, Field(ge=64_000_000, le=_MOST_MEMORY)] = (
+        512_000_000  # bytes, for one question
+    )
+    runners: Annotated[Whole, Field(ge=1, le=64)] = 2  # processes that read rows
     run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
-    run_memory: Annotated[int, Field(ge=256_000_000)] = 2_000_000_000  # bytes, for one answer
-    queue: Annotated[int, Field(ge=1, le=10_000)] = 500
-    open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10
-    pending_per_person: Annotated[int, Field(ge=1, le=1000)] = 5
-    kept_per_person: Annotated[int, Field(ge=1_000_000)] = 1_000_000_000  # bytes, on the disk
-    running_per_person: Annotated[int, Field(ge=1, le=100)] = 2
-    requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
+    run_memory: Annotated[Whole, Field(ge=256_000_000, le=_MOST_MEMORY)] = (
+        2_000_000_000  # bytes, for one answer
+    )
+    queue: Annotated[Whole, Field(ge=1, le=10_000)] = 500
+    open_per_person: Annotated[Whole, Field(ge=1, le=10_000)] = 10
+    pending_per_person: Annotated[Whole, Field(ge=1, le=1000)] = 5
+    kept_per_person: Annotated[Whole, Field(ge=1_000_000)] = 1_000_000_000  # bytes, on the disk
+    running_per_person: Annotated[Whole, Field(ge=1, le=100)] = 2
+    requests_per_minute: Annotated[Whole, Field(ge=1, le=100_000)] = 120
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] = 1.0  # seconds
     max_epsilon_per_request: Annotated[Number, Field(gt=0, le=10)] = 1.0
 

@@ -94,6 +94,17 @@ def insert_person(
     connection: Transaction, identity: str, name: str, role: Role, *, actor: str
 ) -> None:
     """Write somebody new, in a transaction that has the trail."""
+    alike = fetch_one(
+        connection,
+        "SELECT name FROM @.hushed_s_people WHERE LOWER(name) = LOWER(:name) AND name <> :name",
+        name=name,
+    )
+    if alike is not None:
+        raise ParameterError(
+            f"there is somebody called {alike['name']!r} already, and {name!r} differs from that "
+            "in its capitals alone: spell it as it is, or choose another name",
+            parameter="name",
+        )
     made = run(
         connection,
         "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made, 0) "

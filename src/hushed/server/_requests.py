@@ -166,7 +166,7 @@ def list_requests(
     state: str | None = None,
     datasets: Sequence[str] | None = None,
 ) -> tuple[Request, ...]:
-    """List requests, the newest first, older than a cursor; of some data sets, if they are given.
+    """List requests, the newest first, after that of a cursor; of some data sets, if given.
 
     The database looks for no other ones: where a page ends would tell of them.
     """
@@ -176,11 +176,12 @@ def list_requests(
     own = "" if person is None else "AND person = :person "
     own += "" if state is None else "AND state = :state "
     own += f"AND dataset IN ({', '.join(f':{name}' for name in named)}) " if named else ""
-    before = "AND asked_at < :cursor " if cursor else ""
+    at, _, after = cursor.partition("_")  # several web processes may take two in one microsecond
+    before = "AND asked_at <= :at AND (asked_at < :at OR id > :after) " if cursor else ""
     values: dict[str, Any] = {"most": most} | named
     values |= {} if person is None else {"person": person}
     values |= {} if state is None else {"state": state}
-    values |= {"cursor": cursor} if cursor else {}
+    values |= {"at": at, "after": after} if cursor else {}
     statement = (
         f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE 1 = 1 {own}{before}"  # noqa: S608
         "ORDER BY asked_at DESC, id LIMIT :most"
@@ -200,12 +201,13 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
 
 
 def list_open_within(connection: Transaction, person: str) -> tuple[Request, ...]:
-    """List what somebody has paid and has no answer of, in a transaction that is under way."""
+    """List what `count_open` counts, in a transaction that is under way."""
     statement = (
-        f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE state = 'charged' "  # noqa: S608
-        "AND person = :person"
+        f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE person = :person "  # noqa: S608
+        f"AND (state = 'charged' OR ({_UNTOLD}))"
     )
-    return tuple(Request(**each) for each in fetch_all(connection, statement, person=person))
+    found = fetch_all(connection, statement, person=person, now=now())
+    return tuple(Request(**each) for each in found)
 
 
 def count_charged(ledger: Ledger) -> dict[str, int]:
@@ -338,9 +340,9 @@ def end_request(
 def readable_at(charged: str, done: str, grid: float) -> str:
     """Give the first moment on the grid, counted from the charge, that is not before the end."""
     start, end = map(datetime.fromisoformat, (charged, done))
-    if grid <= 0:
-        return done
     step = timedelta(seconds=grid)
+    if step <= timedelta(0):  # below a microsecond it is none
+        return done
     steps = -((start - end) // step) or 1  # below zero if the clock was set back
     return (start + steps * step).isoformat(timespec="microseconds")
 

@@ -227,7 +227,8 @@ def find_requests(
         state=state,
         datasets=caller.scope.datasets,
     )
-    return list(seen), seen[-1].asked_at if len(seen) == most else None
+    last = seen[-1] if len(seen) == most else None
+    return list(seen), None if last is None else f"{last.asked_at}_{last.id}"
 
 
 def require_visible(desk: Desk, caller: Caller, request: str) -> Request:

@@ -58,7 +58,7 @@ KeyHeader = Annotated[
     ),
 ]
 PreferHeader = Annotated[str, Header(max_length=200)]
-Cursor = Annotated[str, Query(max_length=40)]
+Cursor = Annotated[str, Query(max_length=100)]
 Most = Annotated[int, Query(ge=1, le=100)]
 
 

@@ -1,0 +1,119 @@
+"""Settings at their ends, and what two requests of one microsecond, or two alike names, come to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+from tests.server.conftest import make_folder, open_team
+
+from hushed.errors import ParameterError
+from hushed.ledger._rows import run
+from hushed.ledger._together import reading, writing
+from hushed.server._config import Column, DatasetSettings, Limits, ServerSettings, parse_settings
+from hushed.server._life import _count_busy
+from hushed.server._people import Caller, add_person, find_caller
+from hushed.server._requests import count_open, readable_at
+from hushed.server._setup import invite
+from hushed.server._tokens import Scope
+from hushed.server._worker import _limits
+
+DATASET = 'source = "stays.csv"\nbudget = "stays"\nuser = "patient"\n'
+SECTIONS = {
+    "[limits]\n": Limits,
+    "[server]\n": ServerSettings,
+    f"[dataset.stays]\n{DATASET}": DatasetSettings,
+    "[dataset.stays]\n" + DATASET + "[dataset.stays.column.cost]\n": Column,
+}
+SWITCHES = {"behind_proxy", "stewards_read_answers"}
+
+
+def fields(model: type[BaseModel]) -> list[str]:
+    """Name what is no switch, and was not given."""
+    return [each for each in model.model_fields if f"{each} =" not in DATASET + str(SWITCHES)]
+
+
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [(section, name) for section, model in SECTIONS.items() for name in fields(model)],
+)
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_true_is_no_number(section: str, name: str, value: str) -> None:
+    """``approve_above = true`` was 1, above which nothing is: nobody was asked."""
+    if name in SWITCHES:
+        parse_settings(f"{section}{name} = {value}\n")
+        return
+    with pytest.raises(ValidationError):
+        parse_settings(f"{section}{name} = {value}\n")
+
+
+def test_a_grid_below_a_microsecond_is_none() -> None:
+    """What was charged was never answered: its grid was no time at all."""
+    charged, done = "2026-12-01T10:00:00.000000+00:00", "2026-12-01T10:00:05.123456+00:00"
+    for grid in (5e-324, 1e-7, 4e-7):
+        parse_settings(f"[limits]\nanswer_grid = {grid}\n")
+        assert readable_at(charged, done, grid) == readable_at(charged, done, 0.0) == done
+
+
+@pytest.mark.parametrize("name", ["run_memory", "check_memory"])
+def test_the_largest_memory_is_one_that_a_kernel_takes(name: str) -> None:
+    """What no kernel takes failed every run, after the charge."""
+    with _limits(getattr(parse_settings(f"[limits]\n{name} = {10**15}\n").limits, name)):
+        pass
+    with pytest.raises(ValidationError):
+        parse_settings(f"[limits]\n{name} = {2**63}\n")
+
+
+@pytest.fixture
+def team(tmp_path: Any) -> Any:
+    """A team whose answers nobody sees for ten minutes."""
+    tokens = make_folder(tmp_path, settings="answer_grid = 600.0")
+    yield from open_team(tmp_path / "stats", tokens)
+
+
+def test_requests_of_one_microsecond_are_all_listed(team: Any) -> None:
+    """A page of a list began after the moment at which the one before had ended."""
+    asked = {team.ask(team.ana, key, wait=0).json()["id"] for key in "abc"}
+    with writing(team.desk.ledger) as connection:
+        run(connection, "UPDATE @.hushed_s_requests SET asked_at = '2026-12-01T10:00:00'", {})
+    for token in (team.ana, team.sam):
+        seen, cursor = [], ""
+        while cursor is not None and len(seen) < 9:
+            told = team.send("GET", f"/v1/requests?most=1&cursor={cursor}", token).json()
+            seen += [each["id"] for each in told["items"]]
+            cursor = told["cursor"]
+        assert seen == sorted(asked)
+
+
+def test_what_waits_for_a_data_set_tells_of_no_end(team: Any, monkeypatch: Any) -> None:
+    """Where its file changed meanwhile, an ended run counted as open, and another one did not."""
+    ledger, caller = team.desk.ledger, find_caller(team.desk.ledger, team.ana, "127.0.0.1")
+    assert isinstance(caller, Caller)
+    for key in "abc":
+        made = team.ask(team.ana, key, wait=0).json()["id"]
+        if (end := team.desk.queue.find(made)) is not None:
+            end.result(60)
+    stale = replace(team.desk.datasets["stays"], stale="its file was changed")
+    monkeypatch.setitem(team.desk.datasets, "stays", stale)
+    limits = team.desk.settings.limits.model_copy(update={"open_per_person": 3})
+    monkeypatch.setattr(
+        team.desk, "settings", team.desk.settings.model_copy(update={"limits": limits})
+    )
+    with reading(ledger) as connection:
+        assert count_open(connection, caller.id) == 3
+        assert _count_busy(team.desk, connection, caller, 3) == 0
+
+
+def test_no_two_people_differ_in_capitals_alone(team: Any, tmp_path: Any) -> None:
+    """Ana was somebody else than ana, with a second share; a steward may take one for the other."""
+    with pytest.raises(ParameterError, match="'ana'"):
+        add_person(team.desk.ledger, "Ana", "analyst", actor="sam")
+    told = team.send("POST", "/v1/people", team.sam, json={"name": "SAM", "role": "analyst"})
+    assert told.status_code == 422
+    assert "'sam'" in told.json()["detail"]
+    people = team.send("GET", "/v1/people", team.sam).json()["items"]
+    assert sorted(each["name"] for each in people) == ["ana", "bo", "sam"]
+    with pytest.raises(ParameterError, match="'bo'"):
+        invite(tmp_path / "stats", "Bo", "analyst", [], days=1, scope=Scope())
