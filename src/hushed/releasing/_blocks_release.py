@@ -84,7 +84,7 @@ def release_blocks(
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
         if paid.kept is None:
             _tell_wait(calls, mechanism.blocks or 1)
-        asking = f"asking about {name_count(mechanism.blocks, 'block')}"
+        asking = f"asking about {name_count(mechanism.blocks or 1, 'block')}"
         with show_elapsed(asking, None, shown=paid.kept is None):
             return draw_and_store(
                 lambda: _ask_and_draw(mechanism, calls, rows),

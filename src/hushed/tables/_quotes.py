@@ -319,7 +319,7 @@ def _is_for_any_rows(output: QuotedOutput) -> bool:
 
 def say_rows(quote: Quote) -> str:
     """Say how many rows the errors are for, and of what."""
-    return f"{name_count(quote.rows, 'row')}{' of each group' * quote.grouped}"
+    return f"{name_count(quote.rows or 0, 'row')}{' of each group' * quote.grouped}"
 
 
 def quote_query(
