@@ -150,8 +150,9 @@ def test_a_signed_release_of_another_function_is_none_of_this_one(team, tmp_path
 
     def replay(method, path, headers, body):
         found = team.client.request(method, path, headers=headers, content=body)
-        told = old[0] if method == "POST" and old else found.content
-        return found.status_code, found.headers, told
+        if method == "POST" and old:
+            return 200, found.headers, old[0]
+        return found.status_code, found.headers, found.content
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     client = connect("http://127.0.0.1:8642", team.ana, send=replay)
@@ -167,6 +168,10 @@ def test_a_signed_release_of_another_function_is_none_of_this_one(team, tmp_path
     old.clear()
     (again,) = client.recover()
     assert (again.entry, again.request == mean.request) == (2, False)
+    old.append(json.dumps({"id": mean.request, "state": "answered"}).encode())
+    later = replace(client.function("mean_cost"), record="0" * 64)  # registered since, by its name
+    with pytest.raises(ParameterError, match="another question, or another price"):
+        later.release(epsilon=0.1)
 
 
 def test_what_was_sampled_costs_its_gamma_once(team):

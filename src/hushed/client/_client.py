@@ -497,9 +497,12 @@ class Client(Named, Shown):
         if statement.data != pending.dataset or not priced:
             return False
         if not isinstance(answer, ServedAnswer):
-            named = [name for name, _ in list_registered(statement)]
-            # Certificates of before name no function.
-            return bool(pending.function) and named in ([], [f"{REGISTERED}{pending.function}"])
+            wanted = f"{REGISTERED}{pending.function}"
+            alike = (  # servers of before name no function, and tell no digest of one
+                name == wanted and body.get("record", digest) == digest
+                for name, digest in list_registered(statement)
+            )
+            return bool(pending.function) and all(alike)
         if pending.function or answer.asked is None:
             return False
         wanted = Query.model_validate(body["query"]).digest()
