@@ -30,7 +30,7 @@ def records(tmp_path_factory):
         "laplace, 1 value: noise of scale": certificate.mechanism,
         "Above the threshold, by": crossed,
         "Below the threshold": below,
-        "1 questions, 1 found above the threshold: number 1": search.transcript,
+        "1 question, 1 found above the threshold: number 1": search.transcript,
         "count: one row ->": step,
         "the number of rows moves by 1": step.steps[-1],
     }
