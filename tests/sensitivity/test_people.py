@@ -460,6 +460,7 @@ def test_nobody_of_several_rows_stands_at_a_place(more):
     ("user", "rows", "said"),
     [
         ("name", pd.DataFrame({"who": [1, 2], "cost": [1.0, 2.0]}), "one of the columns, spelled"),
+        (0, pd.DataFrame({"who": [1, 2], "cost": [1.0, 2.0]}), "have names .*--frame pandas"),
         (2, np.zeros((4, 2)), "one of 2 columns, counted from 0"),
         (0, np.zeros(4), "such rows have none"),
     ],

@@ -31,6 +31,8 @@ def check_owner_column(rows: Any, user: str | int, *, public: bool = False) -> N
         known = columns.count(user) == 1
         what = "must be one of the columns, spelled as there"
         meant = suggest(user, map(str, columns)) if public else ""
+        if type(user) is int and not known:
+            meant = ", and these have names (a command takes frames by --frame pandas or polars)"
     if not known:
         raise BadRows(f"user={as_given(user)} {what}: it says whose each row is{meant}")
 
