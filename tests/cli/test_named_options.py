@@ -78,6 +78,8 @@ OF_OTHERS = {("_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--ve
 OF_OTHERS |= {("_safekeeping", "--accept-loss")}
 # The command that makes a page of a certificate that is there.
 OF_OTHERS |= {("_certifying", "--key")}
+# The command whose charges a budget is opened for.
+OF_OTHERS |= {("_ledgers", "--user")}
 # The command that a comparison leads to.
 OF_OTHERS |= {
     ("_next_command", each)
