@@ -82,7 +82,8 @@ def test_every_way_of_putting_answers_together_is_released(which):
     words = certificate.explain()
     assert "this holds for every table, every" in words
     assert "every function; no population is assumed" in words
-    assert f"asked about {mechanism.blocks} blocks" in words
+    several = "s" * (mechanism.blocks > 1)
+    assert f"asked about {mechanism.blocks} block{several} of" in words
     assert ("each row is one person" in words) is (which == "people")
     assert ("by the column '1'" in words) is (which == "user")
 
