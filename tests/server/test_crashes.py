@@ -292,17 +292,16 @@ def test_what_is_pending_is_not_overwritten_or_asked_later(team, tmp_path, monke
     address = "http://127.0.0.1:8642"
     client = connect(address, team.ana, send=sender(team))
     cut = connect(address, team.ana, send=sender(team, lambda method: method == "POST"))
-    for each in (client, cut):
-        object.__setattr__(each.line, "pause", lambda seconds: None)
     asked = cut.table("stays").bound_contributions(max_rows_per_user=1).count()
     with pytest.raises(LedgerUnavailable):
-        asked.release(epsilon=0.1, key="mine")
+        asked.release(epsilon=0.1, key="mine", timeout=1)
     with pytest.raises(KeyInUse):
         asked.release(epsilon=0.2, key="mine")
     assert [each.entry for each in client.recover()] == [1]
     monkeypatch.setattr(FairQueue, "count", lambda *_: 10**6)
-    with pytest.raises(Refusal, match="Nothing was charged"):
-        client.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
+    whole = client.table("stays").bound_contributions(max_rows_per_user=1).count()
+    with pytest.raises(Refusal, match="Nothing was charged"):  # it is to be asked again after 5 s
+        whole.release(epsilon=0.1, timeout=2)
     monkeypatch.undo()
     assert list_pending(client.pending) == []
 
