@@ -163,10 +163,9 @@ def test_a_client_that_is_cut_off_recovers_at_no_cost(team, tmp_path, monkeypatc
     cut = connect(
         "http://127.0.0.1:8642", team.ana, send=sender(team, lambda method: method == "POST")
     )
-    object.__setattr__(cut.line, "pause", lambda seconds: None)
     asked = cut.table("stays").bound_contributions(max_rows_per_user=1).count()
     with pytest.raises(LedgerUnavailable):
-        asked.release(epsilon=0.1)
+        asked.release(epsilon=0.1, timeout=1)
     assert team.charges() == 1
     assert len(client.recover()) == 1
     assert team.charges() == 1
@@ -182,9 +181,10 @@ def test_a_token_that_sees_no_such_data_set_forgets_nothing_that_is_paid(
     cut = connect(
         "http://127.0.0.1:8642", team.ana, send=sender(team, lambda method: method == "POST")
     )
-    object.__setattr__(cut.line, "pause", lambda seconds: None)
     with pytest.raises(LedgerUnavailable):
-        cut.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
+        cut.table("stays").bound_contributions(max_rows_per_user=1).count().release(
+            epsilon=0.1, timeout=1
+        )
     made = team.send(
         "POST", f"/v1/people/{team.person('ana')}/tokens", team.sam, json={"datasets": ["others"]}
     )
@@ -229,7 +229,6 @@ def test_what_the_server_has_refused_is_not_charged_by_recovering(
     path = f"/v1/people/{team.person('ana')}/tokens"
     made = team.send("POST", path, team.sam, json={"quote_only": narrowed == "quote_only"}).json()
     weak = connect("http://127.0.0.1:8642", made["token"], send=sender(team))
-    object.__setattr__(weak.line, "pause", lambda seconds: None)
     asked = weak.table("stays").bound_contributions(max_rows_per_user=1).count()
     with monkeypatch.context() as full:
         if narrowed == "revoked":
@@ -237,7 +236,7 @@ def test_what_the_server_has_refused_is_not_charged_by_recovering(
         if narrowed == "busy":
             full.setattr(Callers, "count", lambda *_: False)
         with pytest.raises(Refusal):
-            asked.release(epsilon=0.1)
+            asked.release(epsilon=0.1, timeout=1)
     client = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
     assert client.recover() == []
     assert team.charges() == 0
@@ -423,9 +422,10 @@ def test_a_refusal_of_a_proxy_forgets_nothing(team, tmp_path, monkeypatch, statu
         return found
 
     client = connect("http://127.0.0.1:8642", team.ana, send=send)
-    object.__setattr__(client.line, "pause", lambda seconds: None)
     with pytest.raises(Refusal):
-        client.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
+        client.table("stays").bound_contributions(max_rows_per_user=1).count().release(
+            epsilon=0.1, timeout=1
+        )
     sane = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
     assert [each.entry for each in sane.recover()] == [1]
     assert team.charges() == 1
