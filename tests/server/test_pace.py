@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from fractions import Fraction
-from threading import Semaphore
+from threading import Semaphore, current_thread
 from typing import Any
 from unittest.mock import Mock
 
@@ -204,9 +204,11 @@ def test_no_look_at_requests_reads_the_questions_of_all(team, monkeypatch):
     real = _requests.fetch_all
 
     def note(connection: Any, statement: str, **values: Any) -> Any:
-        asked.append((statement, values))
+        if current_thread() is here:  # the running server looks for what is open, too
+            asked.append((statement, values))
         return real(connection, statement, **values)
 
+    here = current_thread()
     monkeypatch.setattr(_requests, "fetch_all", note)
     for person, cursor in (("p", ""), (None, "c")):
         list_requests(team.desk.ledger, person=person, cursor=cursor, most=50)
