@@ -507,6 +507,19 @@ def test_a_backup_that_is_stopped_leaves_no_file(book, tmp_path, monkeypatch):
     assert set(tmp_path.iterdir()) == {*before, copy}
 
 
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_a_backup_is_not_read_with_the_log_of_another_one(book, path, tmp_path, ending):
+    """Of a copy that was tried by a program that was killed, and removed: its charges came back."""
+    copy = tmp_path / "copy.db"
+    left = tmp_path / f"copy.db{ending}"
+    shutil.copy(f"{path}-wal", left)
+    with pytest.raises(ParameterError, match=f"copy.db{ending} is left over"):
+        book.backup(copy)
+    assert not copy.exists()
+    left.unlink()
+    book.backup(copy)
+
+
 def test_a_backup_needs_no_second_names(book, tmp_path, monkeypatch):
     """As on exFAT; the copy is whole, and its owner's alone."""
     book.charge("b", TENTH)

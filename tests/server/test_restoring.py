@@ -118,6 +118,25 @@ def test_22_a_copy_that_lacks_nothing_is_put_back(tmp_path):
         restore_server(folder, copy, accept_loss=False)
 
 
+def test_22_a_copy_is_not_read_with_the_log_of_the_ledger_that_was_lost(tmp_path):
+    """The file was removed and its log was not: the copy would be damaged by it, or set back."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    log = tmp_path / "log"
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "one").status_code == 201
+        team.desk.move_mark()
+        shutil.copy(folder / "hushed.db-wal", log)
+        team.desk.close()
+        with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+            ledger.backup(copy)
+    (folder / "hushed.db").unlink()
+    shutil.copy(log, folder / "hushed.db-wal")
+    done = restore_server(folder, copy, accept_loss=False)
+    assert (done.lost, done.kept) == (0, "")
+    assert (folder / "hushed.db.replaced-wal").read_bytes() == log.read_bytes()
+    open_desk(folder, Log()).close()
+
+
 def test_22_what_the_mark_does_not_tell_of_is_said(tmp_path):
     """A token that was stopped last, while no server ran, may count again: that is not hidden."""
     tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"

@@ -29,7 +29,7 @@ from hushed.ledger._migrations import APPLICATION_ID
 
 _SMALLEST = 512  # bytes of the smallest page
 _NO_DATABASE = ("not a database", "malformed", "Could not decode")
-_BESIDE = ("-wal", "-shm", "-journal")  # ends of the names that SQLite gives to files of its own
+BESIDE = ("-wal", "-shm", "-journal")  # ends of the names that SQLite gives to files of its own
 _Inode = tuple[int, int]
 
 
@@ -126,7 +126,7 @@ def check_place(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None
 def check_name(path: Path) -> None:
     """Refuse a name that SQLite gives to files beside a database: it would write over this one."""
     name = path.name.lower()
-    if end := next(filter(name.endswith, _BESIDE), None):
+    if end := next(filter(name.endswith, BESIDE), None):
         raise ParameterError(
             f"{path.name} is the name of a file that SQLite makes, and removes, beside "
             f"{path.name[: -len(end)] or 'another one'}: give a ledger a name without {end} at its "
@@ -165,7 +165,7 @@ def inspect(path: Path, *, create: bool) -> None:
 def is_ledger(path: Path) -> bool:
     """Tell whether a file is a ledger, or belongs to one, under whatever name."""
     resolved = Path(os.path.realpath(path))  # follows no loop of links
-    for ending in _BESIDE:
+    for ending in BESIDE:
         if resolved.name.endswith(ending):
             beside = resolved.with_name(resolved.name.removesuffix(ending))
             if beside.is_file() and is_ledger(beside):

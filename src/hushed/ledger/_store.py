@@ -31,6 +31,7 @@ from hushed.errors import (
 )
 from hushed.ledger._advice import advise
 from hushed.ledger._files import (
+    BESIDE,
     Identity,
     check_identity,
     check_name,
@@ -304,6 +305,11 @@ def _written_whole(target: Path) -> Iterator[str]:
     exists = ParameterError(f"{target} exists; a backup is written to a new file")
     if os.path.lexists(target):
         raise exists
+    for end in filter(lambda end: os.path.lexists(f"{target}{end}"), BESIDE):
+        raise ParameterError(
+            f"{target.name}{end} is left over from a ledger that had this name, and would be read "
+            "as a part of the backup: take another name"
+        )
     fresh = ""
     try:
         number, fresh = tempfile.mkstemp(".part", ".hushed-", target.parent)

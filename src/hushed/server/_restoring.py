@@ -122,22 +122,28 @@ def _fresh(path: Path, copy: Path) -> Iterator[Path]:
         _remove(fresh)
 
 
+def _parts(path: Path) -> list[Path]:
+    """Name the files of a ledger that are there."""
+    named = (path.with_name(f"{path.name}{part}") for part in _PARTS)
+    return [each for each in named if os.path.lexists(each)]
+
+
 def _remove(path: Path) -> None:
-    for part in _PARTS:
-        path.with_name(f"{path.name}{part}").unlink(missing_ok=True)
+    for part in _parts(path):
+        part.unlink(missing_ok=True)
 
 
 def _swap(fresh: Path, path: Path) -> str:
     """Put a file in the place of another one, which is kept with all that belongs to it."""
     kept = ""
-    if path.exists():
+    if found := _parts(path):  # also where the ledger is lost: its log would be read with the copy
         stem = f"{path.name}.replaced"
         taken = (path.with_name(f"{stem}{i or ''}") for i in range(1000))
-        old = next(each for each in taken if not each.exists())
-        for part in reversed(_PARTS):  # the ledger itself goes last: until then it is whole
+        old = next(each for each in taken if not _parts(each))
+        kept = str(old) if path in found else ""
+        for part in reversed(found):  # the ledger itself goes last: until then it is whole
             with suppress(FileNotFoundError):
-                path.with_name(f"{path.name}{part}").rename(old.with_name(f"{old.name}{part}"))
-        kept = str(old)
+                part.rename(old.with_name(part.name.replace(path.name, old.name, 1)))
     with os.fdopen(os.open(fresh, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         hand_over(file.fileno(), path.parent)
         os.fsync(file.fileno())
