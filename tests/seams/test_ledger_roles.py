@@ -20,6 +20,7 @@ from hushed.errors import (
     LedgerUnavailable,
     NotFound,
     Overspent,
+    ParameterError,
 )
 from hushed.ledger._entries import digest, write_entry
 
@@ -497,6 +498,50 @@ def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url
         owner.execute("ROLLBACK")
         found = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'hushed_analyst'").fetchone()
     assert found is None
+
+
+@pytest.mark.parametrize("kind", ["TABLES", "FUNCTIONS"])
+def test_no_rights_are_granted_where_others_have_some(postgres_url, kind):
+    """By default privileges an analyst read the notes of others, and could put triggers there."""
+    sql = CliRunner().invoke(app, ["ledger", "roles"]).stdout
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE staff")
+        try:
+            owner.execute(f"ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON {kind} TO staff")
+            with hs.Ledger(postgres_url) as book:
+                book.open_budget("b", G(epsilon=1.0))
+            with pytest.raises(psycopg.errors.RaiseException, match=r"hushed_answer.* \(staff\)"):
+                owner.execute(sql)
+            owner.execute("ROLLBACK")
+            owner.execute(f"REVOKE ALL ON ALL {kind} IN SCHEMA public FROM staff")
+            owner.execute(sql)
+        finally:
+            for role in ("staff", "hushed_analyst", "hushed_auditor"):
+                owner.execute(f"DROP OWNED BY {role}")
+                owner.execute(f"DROP ROLE {role}")
+
+
+def test_a_ledger_in_an_earlier_schema_does_not_stand_in(postgres):
+    """Whoever may create there took the charges of others, by functions that ran as they."""
+    database = postgres.create_database()
+    url = postgres.url(database)
+    named = {each: f"{url}?options=-csearch_path%3D{each}" for each in ("public", "late")}
+    postgres.run(
+        "CREATE SCHEMA late",
+        f"ALTER DATABASE {database} SET search_path = public, late",
+        database=database,
+    )
+    with hs.Ledger(named["late"]) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.charge("b", G(epsilon=0.9))
+    with hs.Ledger(url) as book:
+        assert book.balance("b").entries == 1
+    with hs.Ledger(named["public"]) as other:
+        other.open_budget("b", G(epsilon=1.0))
+    with pytest.raises(ParameterError, match=r"'public', 'late'.*-csearch_path%3D"):
+        hs.Ledger(url)
+    with hs.Ledger(named["late"]) as book:
+        assert book.balance("b").entries == 1
 
 
 # Where PostgreSQL would prefer them to its own functions, or to those of a ledger.

@@ -23,8 +23,8 @@ def pin_search_path(driver: Any) -> None:
     driver.execute(_PINNED)
 
 
-def find_schemas(driver: Any, table: str) -> tuple[list[str], str | None]:
-    """Schemas in which this login looks, in their order, and the first one with such a table.
+def find_schemas(driver: Any, table: str) -> tuple[list[str], list[str]]:
+    """Schemas in which this login looks, in their order, and those of them with such a table.
 
     Asked in a transaction, whose search path is pinned after it.
     """
@@ -32,7 +32,7 @@ def find_schemas(driver: Any, table: str) -> tuple[list[str], str | None]:
     path = [each for each in listed if not each.startswith("pg_")]  # no schema of a user's
     pin_search_path(driver)
     holders = {row[0] for row in driver.execute(_HOLDERS, [table]).fetchall()}
-    return path, next((each for each in path if each in holders), None)
+    return path, [each for each in path if each in holders]
 
 
 def quote_name(name: str) -> str:

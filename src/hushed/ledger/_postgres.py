@@ -135,6 +135,9 @@ _SPEND = "\n".join(
     f"GRANT EXECUTE ON FUNCTION {each} TO hushed_analyst;  -- {what}"
     for each, what in _SIGNATURES.items()
 )
+_TABLES = ("migrations", "budgets", "entries", "heads", "answers")
+_OWN = (*(f"hushed_{each}" for each in _TABLES), *(each.split("(")[0] for each in _SIGNATURES))
+_NAMES = ", ".join(f"'{each}'" for each in _OWN)
 ROLES = f"""\
 -- Rights on a ledger, for its owner to run once, in the schema and database that it lies in,
 -- after the first budget was opened:  hushed ledger roles | psql DATABASE
@@ -142,10 +145,26 @@ ROLES = f"""\
 -- or delete anything, open budgets, read what others asked, or store answers for others.
 -- Auditors read everything, and write nothing.
 BEGIN;
-DO $$ DECLARE place TEXT := pg_catalog.current_schema(); BEGIN
+DO $$ DECLARE
+  place TEXT := pg_catalog.current_schema();
+  path TEXT := pg_catalog.current_setting('search_path');
+  others TEXT;
+BEGIN
   IF pg_catalog.has_schema_privilege('public', place, 'CREATE') THEN RAISE EXCEPTION
   'everybody may create functions in schema %, which could run with the rights of its owner: first '
-  'REVOKE CREATE ON SCHEMA % FROM PUBLIC', place, place; END IF; END $$;
+  'REVOKE CREATE ON SCHEMA % FROM PUBLIC', place, place; END IF;
+  PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+  SELECT string_agg(DISTINCT held.name || ' (' || CASE granted.grantee WHEN 0 THEN 'PUBLIC'
+    ELSE pg_get_userbyid(granted.grantee) END || ')', ', ') INTO others FROM (
+    SELECT relname, relnamespace, relowner, relacl FROM pg_class UNION ALL
+    SELECT proname, pronamespace, proowner, proacl FROM pg_proc) held (name, home, owner, rights)
+    CROSS JOIN LATERAL aclexplode(held.rights) granted
+    WHERE held.home = to_regnamespace(quote_ident(place)) AND held.name IN ({_NAMES})
+    AND granted.grantee <> held.owner;
+  IF others IS NOT NULL THEN RAISE EXCEPTION 'others than the owner have rights on the ledger, '
+  'perhaps by default privileges: first REVOKE ALL ON %', others; END IF;
+  PERFORM pg_catalog.set_config('search_path', path, true);
+END $$;
 CREATE ROLE hushed_analyst NOLOGIN;
 CREATE ROLE hushed_auditor NOLOGIN;
 GRANT SELECT ON hushed_migrations, hushed_budgets, hushed_heads TO hushed_analyst;

@@ -470,7 +470,8 @@ def _connect_postgres(store: Store) -> Any:
             if store.schema is None:
                 with connection.transaction():
                     path, found = find_schemas(connection, "hushed_migrations")
-                store.schema = found or next(iter(path), "public")
+                _require_one(found)
+                store.schema = next(iter((*found, *path)), "public")
             connection.autocommit = False
             # The transaction is left open: SQLAlchemy has questions of its own. The path is not set
             # for the session, which a pooler may give to others.
@@ -482,6 +483,16 @@ def _connect_postgres(store: Store) -> Any:
         return connection
 
     return connect
+
+
+def _require_one(schemas: list[str]) -> None:
+    """Refuse to choose a ledger: whoever may create in an earlier schema could put one there."""
+    if len(schemas) > 1:
+        raise ParameterError(
+            f"there is a ledger in each of the schemas {', '.join(map(repr, schemas))} of the "
+            "search path, and none knows what is charged to another: name the schema that counts "
+            "in the address, as in postgresql://USER@HOST/DATABASE?options=-csearch_path%3DSCHEMA"
+        )
 
 
 def translate_error(

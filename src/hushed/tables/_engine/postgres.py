@@ -222,7 +222,7 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
         path, found = find_schemas(driver, name)
         first = ", ".join(map(quote_name, ["pg_catalog", *path]))
         driver.execute(f"SET LOCAL search_path TO {first}")
-        rows = backend.table(name, database=place or (found or "public",))
+        rows = backend.table(name, database=place or (*found[:1],) or ("public",))
         return _check_kinds(backend, rows)
 
 
@@ -264,7 +264,7 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     schema = place.rpartition(".")[2]  # what may stand before it is this database
     with suppress(*_errors()), backend.con.transaction():
         _, found = find_schemas(backend.con, name)
-        where = [schema or found or "public", name]
+        where = [schema or next(iter(found), "public"), name]
         asked = f"{_PARTS} SELECT {_WARNED_OF} FROM named"  # noqa: S608
         found = backend.con.execute(asked, where).fetchone()
         kind, guarded, far, computed = found or ("", False, False, False)
