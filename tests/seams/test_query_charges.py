@@ -1052,6 +1052,26 @@ def test_a_table_is_found_where_the_search_path_of_its_reader_finds_it(postgres)
     assert told.values["count"] == (0, 7)
 
 
+def test_a_view_in_an_earlier_schema_does_not_stand_in_for_a_table(postgres):
+    """Its maker, who may not read the table, saw each row by a function of the view."""
+    database, who = postgres.create_database(), f"bob_{os.urandom(4).hex()}"
+    url = postgres.url(database)
+    postgres.run(
+        f"CREATE ROLE {who} LOGIN PASSWORD 'x'",
+        f"GRANT CREATE ON SCHEMA public TO {who}",
+        "CREATE SCHEMA clinic",
+        "CREATE TABLE clinic.t AS SELECT i AS x FROM generate_series(1, 9) i",
+        f"ALTER DATABASE {database} SET search_path = public, clinic",
+        database=database,
+    )
+    assert list(hs.table(url, "t").columns) == ["x"]
+    with psycopg.connect(url.replace(f"hushed:{postgres.password}", f"{who}:x")) as login:
+        login.execute("CREATE VIEW t AS SELECT 1 AS y")
+    with pytest.raises(ParameterError, match=r"different owners.*public\.t, clinic\.t"):
+        hs.table(url, "t")
+    assert list(hs.table(url, "clinic.t").columns) == ["x"]
+
+
 def test_a_view_whose_function_looks_around_is_told_why_it_is_refused(postgres, ledger):
     """Nothing is looked up in the path of a login, also not by functions of its own in a view."""
     database = postgres.create_database()

@@ -470,7 +470,7 @@ def _connect_postgres(store: Store) -> Any:
             if store.schema is None:
                 with connection.transaction():
                     path, found = find_schemas(connection, "hushed_migrations")
-                _require_one(found)
+                _require_one([*found])
                 store.schema = next(iter((*found, *path)), "public")
             connection.autocommit = False
             # The transaction is left open: SQLAlchemy has questions of its own. The path is not set

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from hushed._ground.printing import as_given, brief, plain_path
 from hushed._ground.types import ColumnType, StoredType
-from hushed.errors import EngineUnavailable, ParameterError
+from hushed.errors import EngineUnavailable, HushedError, ParameterError
 from hushed.tables._engine.databases import missing_table
 from hushed.tables._engine.dialect import Dialect
 from hushed.tables._engine.normalisation import (
@@ -242,6 +242,8 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
     unknown = warned = lost = False
     try:
         return engine.find_table(backend, place, short)
+    except HushedError:
+        raise
     except engine.errors() as error:
         reason, lost = type(error).__name__, engine.is_lost(error)
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
