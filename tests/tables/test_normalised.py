@@ -166,7 +166,7 @@ class TestNames:
         query = hs.table(frame).derive("City", "floor(U)").group_by("City", keys=[1, 4])
         assert counts(query.count()) == [1, 1]
         parquet.write_table(frame, tmp_path / "t.parquet")
-        with pytest.raises(ParameterError, match="name"):
+        with pytest.raises(ParameterError, match="in other capitals"):
             hs.table(tmp_path / "t.parquet")
 
     def test_the_same_name_twice_is_refused(self):

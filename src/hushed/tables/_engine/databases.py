@@ -35,7 +35,10 @@ def require_distinct(names: Iterable[str]) -> list[str]:
     """Refuse two columns of one name."""
     found = list(names)
     if len(set(found)) < len(found):
-        raise ParameterError("two columns of the table have the same name; rename one")
+        raise ParameterError(
+            "two columns of the table have the same name, or one in other capitals where the "
+            "engine does not tell these apart; rename one"
+        )
     return found
 
 
