@@ -365,7 +365,7 @@ class Client(Named, Shown):
             newest 100 requests is read when a token may see it. Requests that can never be asked
             are forgotten: nothing is charged for them, or their failure is known.
         """
-        read("timeout", timeout, up=True)
+        timeout = read("timeout", timeout, up=True)
         found, waiting = [], list_pending(self.pending)
         arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
         for each in waiting:
@@ -411,7 +411,7 @@ class Client(Named, Shown):
             If the server signs with another key than those that were given: the answer would be
             paid, and refused. Nothing is asked.
         """
-        read("timeout", timeout, up=True)
+        timeout = read("timeout", timeout, up=True)
         if self.pinned:
             signs = key_id(read_keys(self.line)[0])
             if signs not in map(key_id, (self.key, *self.former)):
