@@ -287,6 +287,27 @@ class Client(Named, Shown):
         """
         return Requests(self.line.read("/v1/requests?state=pending&most=100", "items")["items"])
 
+    def why_not(self, request: str) -> str:
+        """Say, to a steward, what would keep a request that waits from being approved now.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request, or its first 8 characters.
+
+        Returns
+        -------
+        str
+            Such as that its asker's share has no room for it any more; empty if nothing would.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request, or the server is of a version that does not say.
+        """
+        path = f"/v1/requests/{_find_id(_complete(request, self.waiting))}/outlook"
+        return str(self.line.read(path, "why_not")["why_not"])
+
     def approve(self, request: str) -> dict[str, Any]:
         """Approve, as a steward, what somebody else has asked: it is charged now, and answered.
 
