@@ -345,6 +345,8 @@ def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
         "  sex, string: f, m",
         "  city, string",
     ]
+    one = Datasets([listed[0] | {"max_rows_per_user": 1}])
+    assert "  of each person 1 row counts" in str(one).splitlines()
 
 
 def test_functions_and_requests_are_printed_in_lines(tmp_path, monkeypatch):

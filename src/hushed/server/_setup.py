@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import plain_path
+from hushed._ground.printing import name_count, plain_path
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
@@ -374,5 +374,5 @@ def check_server(folder: Path) -> Check:
     if (folder / KEY_FILE).stat().st_mode & 0o077:
         problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
     if (days := settings.server.retention_days) is not None:
-        facts.append(f"answers: deleted {days} days after they can be read")
+        facts.append(f"answers: deleted {name_count(days, 'day')} after they can be read")
     return Check(facts=tuple(facts), problems=tuple(problems))
