@@ -334,15 +334,15 @@ class TestBadInput:
     def test_public_rows_that_are_no_table_of_such_features(self, population, problem):
         """A message of NumPy alone says nothing of what is wanted."""
         model = PrivateEstimator(Ridge(), population, gamma=0.3)
-        with pytest.raises(BadRows, match=f"1 features as in X, and a label.*{problem}"):
+        with pytest.raises(BadRows, match=f"1 feature as in X, and a label.*{problem}"):
             model.fit(np.zeros((20, 1)), np.zeros(20))
 
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"points": ["a"]}, "points must be rows of 1 numbers"),
-            ({"points": [[10**400]]}, "points must be rows of 1 numbers"),
-            ({"points": []}, "points must be rows of 1 numbers"),
+            ({"points": ["a"]}, "points must be rows of 1 number$"),
+            ({"points": [[10**400]]}, "points must be rows of 1 number$"),
+            ({"points": []}, "points must be rows of 1 number$"),
             ({"cutoff": [1.0]}, "cutoff must be a finite number above 0"),
             ({"estimator": ["a"]}, "must be one of scikit-learn, got list"),
             ({"estimator": Ridge}, r"got the class Ridge: give Ridge\(\)"),

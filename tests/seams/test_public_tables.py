@@ -437,6 +437,16 @@ class TestRefusals:
         with pytest.raises(ParameterError, match="one replaced record among given others"):
             asked(Table(rng.random(count), promise="given-the-rest"), **settings)
 
+    def test_a_calibration_that_would_do_is_named_as_it_is_asked_for(self):
+        """In Python and on the command line; what it costs is said, too."""
+        public = Table(np.random.default_rng(0).random(19 * 11))
+        with pytest.raises(TooFewRows) as caught:
+            asked(public, gamma=0.05)
+        told = "calibration='marginal' (--calibration marginal on the command line), which"
+        assert told in str(caught.value)
+        assert "an unlucky sample is a part" in str(caught.value)
+        assert asked(public, gamma=0.05, calibration="marginal").gamma == 0.05
+
     def test_pairs_are_limited_too(self):
         """More pairs than the rows make are refused also where no gamma was asked for."""
         assert asked(Table(np.arange(55.0)), pairs=5).pairs == 5
@@ -449,7 +459,7 @@ class TestRefusals:
         public = np.random.default_rng(0).random(300)
         with pytest.raises(TooFewRows) as caught:
             asked(Table(public), rows=100)
-        told = r"hs.Blockwise\(f, rows=10\) \(--block-rows 10 .*\) and choose the marginal"
+        told = r"hs.Blockwise\(f, rows=10\) \(--block-rows 10 .*\) and calibration=.marginal."
         assert re.search(told, str(caught.value))  # no block of two rows fits the other one
         where = "PublicTable(..., promise='given-the-rest') (--promise given-the-rest"
         assert where in str(caught.value)

@@ -42,6 +42,10 @@ def decide(team, token, request, verb="approve", **rest):
     return team.send("POST", f"/v1/requests/{request}/{verb}", token, **rest)
 
 
+def look_ahead(team, token, request):
+    return team.send("GET", f"/v1/requests/{request}/outlook", token).json()["why_not"]
+
+
 def state(team, request):
     return team.send("GET", f"/v1/requests/{request}", team.ana).json()["state"]
 
@@ -94,6 +98,7 @@ def test_nobody_approves_what_is_their_own(team, sue):
     posed = team.ask(token, "posed", epsilon=0.3).json()["id"]
     found = decide(team, team.sam, posed)
     assert (found.status_code, found.json()["code"]) == (403, "four_eyes")
+    assert look_ahead(team, team.sam, posed) == found.json()["title"]
     assert state(team, posed) == "pending"
     narrow = f"/v1/people/{team.person('sue')}/tokens"
     other = team.send("POST", narrow, team.sam, json={"datasets": ["other"]}).json()["token"]
@@ -216,9 +221,13 @@ def test_what_does_not_fit_any_more_goes_on_waiting(team):
     other = team.ask(team.bo, "c", epsilon=0.55).json()["id"]
     told = decide(team, team.sam, other).json()
     assert told["code"] == "budget_exceeded"
+    for each, why in ((second, "The share"), (other, told["title"]), (first, "for no approval")):
+        assert why in look_ahead(team, team.sam, each)
     assert told["detail"] == "Asked was epsilon 0.55; left is epsilon 0.5."  # to a steward alone
     assert state(team, second) == "pending"
     cheaper = team.ask(team.bo, "d", epsilon=0.3).json()["id"]
+    assert look_ahead(team, team.sam, cheaper) == ""
+    assert team.send("GET", f"/v1/requests/{cheaper}/outlook", team.bo).status_code == 403
     away = f"/v1/people/{team.person('bo')}"
     team.send("PATCH", away, team.sam, json={"active": False})
     assert decide(team, team.sam, cheaper).json()["code"] == "not_pending"

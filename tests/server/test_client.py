@@ -213,6 +213,10 @@ def test_what_waits_is_said_and_found_by_the_first_characters_of_its_id(monkeypa
     def send(method, path, headers, body):
         if method == "POST":
             return 200, {}, json.dumps({"id": path, "state": "charged"}).encode()
+        if path == f"/v1/requests/{ids[2]}/outlook":
+            return 200, {}, json.dumps({"why_not": "The share has no room for it."}).encode()
+        if path.endswith("/outlook"):  # a server of an older version
+            return 404, {}, b"{}"
         return 200, {}, json.dumps({"id": "sam", "items": items}).encode()
 
     sam = connect("http://127.0.0.1:8642", "hsh_token", key=PUBLIC, send=send)
@@ -223,7 +227,8 @@ def test_what_waits_is_said_and_found_by_the_first_characters_of_its_id(monkeypa
     monkeypatch.setattr("hushed.client.connect", lambda url: sam)
     told = CliRunner().invoke(app, ["serve", "waiting", "--url", "http://127.0.0.1:8642"]).stdout
     said = ["release of trimmed", "a question that this version does not know", "number of rows"]
-    assert [each.strip() for each in told.splitlines()[1::2]] == said
+    assert [each.strip() for each in told.splitlines()[1:6:2]] == said
+    assert told.splitlines()[6] == "  it cannot be approved now: The share has no room for it."
 
 
 def test_a_client_says_where_the_methods_of_a_table_are(client):
@@ -340,6 +345,8 @@ def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
         "  sex, string: f, m",
         "  city, string",
     ]
+    one = Datasets([listed[0] | {"max_rows_per_user": 1}])
+    assert "  of each person 1 row counts" in str(one).splitlines()
 
 
 def test_functions_and_requests_are_printed_in_lines(tmp_path, monkeypatch):

@@ -479,6 +479,16 @@ def test_numbers_of_other_types_are_sent_as_what_they_are(tmp_path, monkeypatch)
     assert (sent[2]["errors"], sent[2]["rows"]) == ({"count": 5.0}, 100)
 
 
+@pytest.mark.parametrize("timeout", [Decimal(5), 10**400])
+def test_a_timeout_of_another_type_is_a_number_of_seconds(tmp_path, monkeypatch, timeout):
+    """It was an error of Python, and what was never asked stayed behind to be asked later."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door = Door(409, "conflict")
+    with pytest.raises(Refusal, match="Shut"):
+        client_to(door).table("stays").count().release(epsilon=0.1, timeout=timeout)
+    assert len(door.asked) == 1
+
+
 def plain_send(method, path, headers, body):
     """A function that pickle knows by its name."""
     return Door(200, "")(method, path, headers, body)

@@ -176,3 +176,17 @@ def test_a_file_that_another_account_owns_is_named(tmp_path, monkeypatch, name):
         monkeypatch.setattr(Path, way.__name__, refuse(way))
     with pytest.raises(NotFound, match=rf"{name}.* cannot be read \(Permission denied\)"):
         _setup.check_server(tmp_path / "stats")
+
+
+@pytest.mark.parametrize(
+    ("free", "said"), [(10**12, []), (10**8, ["nearly full"]), (1000, ["nearly full", "no room"])]
+)
+def test_a_check_tells_of_a_disk_without_room(tmp_path, monkeypatch, free, said):
+    """It was noticed when nothing could be asked any more, or a backup failed."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    usage = _disk.shutil.disk_usage(folder)
+    monkeypatch.setattr(_disk.shutil, "disk_usage", lambda _: usage._replace(free=free))
+    problems = _setup.check_server(folder).problems
+    assert len(problems) == len(said)
+    assert all(each in told for each, told in zip(said, problems, strict=True))

@@ -31,13 +31,14 @@ from tests.server.test_pages import enter
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed.client import ServedRelease, connect
-from hushed.client._pending import Pending, write_pending
+from hushed.client._pending import Pending, list_pending, write_pending
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
     KeyInUse,
     Overspent,
     ParameterError,
+    QueryFailed,
 )
 from hushed.populations import PublicTable
 from hushed.server import _judging, _registering
@@ -567,6 +568,29 @@ def test_another_function_under_the_name_is_no_answer_to_what_was_charged(tmp_pa
         assert team.answer(team.ana, made).json()["code"] == "failed"
         assert team.charges() == 1
         assert ask(team, team.ana, "two").status_code == 201
+
+
+def test_what_was_charged_is_for_the_function_that_was_looked_at(tmp_path, monkeypatch):
+    """With other columns, or words, it was released for the charge, and the client refused it."""
+    tokens = copy_place(tmp_path)
+    with monkeypatch.context() as dead:
+        dead.setattr("hushed.server._desk.Desk.start", lambda *_: None)
+        for team in open_team(tmp_path / "stats", tokens):
+            record = team.send("GET", "/v1/functions", team.ana).json()["items"]
+            (record,) = [each["record"] for each in record if each["id"] == "mean_cost"]
+            made = ask(team, team.ana, "one", wait=0, record=record).json()["id"]
+    register(tmp_path, "mean_cost", terms={"says": "Something else."}, replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        recover(team.desk)
+        assert finish(team, made).state == "failed"
+        client = client_of(team, team.ana, monkeypatch, tmp_path)
+        body = {"epsilon": 0.1, "delta": 0.0, "note": "", "record": record}
+        kept = Pending(key="one", dataset="stays", body=body, function="mean_cost")
+        write_pending(client.pending, kept)
+        with pytest.raises(QueryFailed):
+            client.send(kept, 20)
+        assert list_pending(client.pending) == []
+        assert team.charges() == 1
 
 
 @pytest.mark.slow

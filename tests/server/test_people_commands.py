@@ -362,7 +362,7 @@ def test_a_share_that_comes_back_is_told_and_can_be_taken_away(tmp_path):
     assert "revoke NAME --share DATASET takes one away" in " ".join(refused.stderr.split())
     taken = run(folder, "revoke", "ana", "--share", "stays")
     assert taken.stdout == "ana has no share of stays any more\n"
-    assert "too, as before" not in run(folder, "invite", "ana").stderr
+    assert "share of stays, too" not in " ".join(run(folder, "invite", "ana").stderr.split())
     again = run(folder, "revoke", "ana", "--share", "stays")
     assert "has no share of 'stays'" in " ".join(again.stderr.split())
     assert run(folder, "invite", "ana", "--share", "stays=0.6").exit_code == 0
@@ -373,14 +373,30 @@ def test_an_invitation_is_done_where_other_shares_cannot_be_read(tmp_path, monke
         raise LedgerUnavailable("it is busy")
 
     make_folder(tmp_path)
-    monkeypatch.setattr(_setup, "list_shares_of", fail)
+    monkeypatch.setattr(_setup, "list_counting", fail)
     done = run(tmp_path / "stats", "invite", "ana")
     assert done.exit_code == 0
     assert done.stdout.startswith("hsh_")
     told = run(tmp_path / "stats", "invite", "ana", "--json")
     assert json.loads(told.stdout)["other_shares"] is None
     said = " ".join(done.stderr.split())
-    assert "other shares of ana could not be read: hushed serve people lists them" in said
+    assert "shares and tokens of ana could not be read: hushed serve people lists them" in said
+
+
+@pytest.mark.parametrize("more", [(), ("--page",)])
+def test_an_invitation_names_the_tokens_that_still_count(tmp_path, more):
+    """Whoever gives a new one for a lost one would leave the lost one open."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    (before,) = json.loads(run(folder, "people", "--json").stdout)["people"][0]["tokens"]
+    done = run(folder, "invite", "ana", *more)
+    said = " ".join(done.stderr.split())
+    assert said.count("counts, too, as before") == 1
+    assert f"hushed serve revoke ana --token {before['id']} stops it" in said
+    assert before["id"] not in done.stdout
+    assert run(folder, "revoke", "ana").exit_code == 0
+    told = run(folder, "invite", "ana", *more, "--json")
+    assert json.loads(told.stdout)["other_tokens"] == []
 
 
 def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):

@@ -380,7 +380,7 @@ def test_22_a_charge_by_hand_is_not_forgotten(tmp_path):
     shutil.copy(copy, folder / "hushed.db")
     for part in ("-wal", "-shm"):
         (folder / f"hushed.db{part}").unlink(missing_ok=True)
-    with pytest.raises(DamagedLedger, match="1 charges that the ledger does not have"):
+    with pytest.raises(DamagedLedger, match="1 charge that the ledger does not have"):
         open_desk(folder, Log())
     damage(folder)
     with pytest.raises(DamagedLedger, match="--accept-loss"):

@@ -18,7 +18,7 @@ from hushed.client._tokens import find_token
 from hushed.errors import ParameterError
 from hushed.server._config import source_of
 from hushed.server._opening import open_own
-from hushed.server._setup import check_server, list_shares_of, show_people
+from hushed.server._setup import check_server, list_counting, show_people
 from hushed.tables._requests import read_grouping
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_token_that_nobody_could_read_is_told_with_what_was_done(tmp_path, unr
     said = " ".join(found.stderr.split())
     assert "eve is in, with all shares that were named" in said
     assert "hushed serve invite eve makes another one and keeps the shares" in said
-    assert list_shares_of(folder, "eve") == ("stays",)
+    assert list_counting(folder, "eve")[0] == ("stays",)
     assert run(folder, "invite", "eve").stdout.startswith("hsh_")
     (eve,) = (each for each in show_people(folder)[0] if each.name == "eve")
     assert len(eve.tokens) == 2
@@ -143,9 +143,14 @@ def test_budgets_that_nothing_uses_are_marked(tmp_path):
     folder = tmp_path / "stats"
     with open_own(folder)[1] as ledger:
         ledger.open_budget("spare", Guarantee(epsilon=1.0))
+        ledger.open_budget("wrong", Guarantee(epsilon=9.0))
+        ledger.retire_budget("wrong")
     assert run(folder, "revoke", "bo", "--share", "stays").exit_code == 0
-    unused = [each.split()[1] for each in check_server(folder).facts if "unused: no" in each]
+    facts = check_server(folder).facts
+    unused = [each.split()[1] for each in facts if "nobody spends from it now" in each]
     assert unused == ["spare:", "stays/bo:"]
+    (ended,) = [each for each in facts if each.startswith("budget wrong: ")]
+    assert "retired" in ended
 
 
 def test_a_file_that_is_not_there_is_named_without_a_way_out_of_the_folder(tmp_path):

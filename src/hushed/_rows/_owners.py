@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import is_a
-from hushed._ground.printing import as_given, suggest
+from hushed._ground.printing import as_given, name_count, suggest
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
 from hushed.errors import BadRows
@@ -44,7 +44,7 @@ def check_drawn(table: Any, count: int) -> None:
         return
     people = "; if it gives all rows of so many people, name the column of people, with "
     hint = f"{people}user=, where there is one" if isinstance(gave, int) and gave > count else ""
-    raise BadRows(f"the population was asked for {count} rows and gave {gave}{hint}")
+    raise BadRows(f"the population was asked for {name_count(count, 'row')} and gave {gave}{hint}")
 
 
 def list_owners(rows: Any, user: str | int) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.printing import name_count
 from hushed.auditing._programs import Command, Raised
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction
@@ -74,7 +75,8 @@ class Source:
             raise BatchRaised(type(cause).__name__, size) from cause
         if not isinstance(outputs, np.ndarray | list | tuple) or np.ndim(outputs) == 0:
             raise BadFunction(
-                f"a batch mechanism must return an array or a list of {size} outputs, got "
+                f"a batch mechanism must return an array or a list of "
+                f"{name_count(size, 'output')}, got "
                 f"{type(outputs).__name__}"
             )
         if len(outputs) != size:

@@ -9,7 +9,7 @@ from typing import Any
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed._ground.checks import require_count
-from hushed._ground.printing import format_up, percent_up
+from hushed._ground.printing import format_up, name_count, percent_up
 from hushed.blocks import Simulation
 from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
@@ -195,6 +195,6 @@ def _print_simulation(found: Simulation) -> None:
         ],
     )
     where = "" if found.isolated else "; in one process: what it keeps between calls is not seen"
-    print_line(f"{percent_up(found.failed)} % of {found.calls} calls failed{where}")
+    print_line(f"{percent_up(found.failed)} % of {name_count(found.calls, 'call')} failed{where}")
     if found.remark:
         print_line(found.remark)

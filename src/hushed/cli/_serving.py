@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,9 +22,13 @@ from hushed.cli._serving_people import (
     read_pairs,
     revoke,
 )
-from hushed.errors import ParameterError
+from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 
+if TYPE_CHECKING:
+    from hushed.client import Client
+
+_LOOKED_AT = 20  # requests that wait: each is priced again by the server
 _STOPPED = "stopped; look at hushed serve check before trying again"
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the server.")]
 RequestArgument = Annotated[
@@ -376,18 +380,32 @@ def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
     with finish(json=json, stopped="stopped") as result:
         from hushed.client import connect  # noqa: PLC0415
 
-        found = connect(url).waiting()
-        result.update(requests=found)
+        client = connect(url)
+        found = client.waiting()
+        why_not = {each["id"]: _say_why_not(client, each["id"]) for each in found[:_LOOKED_AT]}
+        result.update(requests=found, why_not=why_not)
         if not json:
             for each in found:
                 price = f"epsilon {format_up(each['epsilon'])}, delta {format_up(each['delta'])}"
                 told = f"{each['id']}  {each['asker']} asks {each['dataset']} for {price}"
                 print_line(told + (f": {flat(each['note'])}" if each["note"] else ""))
                 print_line(f"  {_say_asked(each)}")
+                if why := why_not.get(each["id"]):
+                    print_line(f"  it cannot be approved now: {flat(why)}")
+            if len(found) > _LOOKED_AT:
+                print_note(f"whether they can be approved was asked of the first {_LOOKED_AT}")
             print_note(
                 f"{len(found)} wait; --json shows the whole questions, hushed serve approve or "
                 "decline with an id decides one"
             )
+
+
+def _say_why_not(client: Client, request: str) -> str | None:
+    """Say what keeps a request from being approved now; None if the server does not say."""
+    try:
+        return client.why_not(request)
+    except HushedError:  # it is of an older version, or busy
+        return None
 
 
 def _say_asked(told: Mapping[str, Any]) -> str:

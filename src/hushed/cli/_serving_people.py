@@ -18,6 +18,7 @@ from hushed.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from hushed.server._giving import Given
+    from hushed.server._people_told import TokenView
 
 _STOPPED = "stopped; look at hushed serve people before trying again"
 FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
@@ -94,11 +95,13 @@ def invite(
         result.update(shares=[_show_share(each) for each in given])
         if len(given) < len(shares):
             print_note("the shares are given; what is left of them could not be read")
-        others = _find_others(folder, person, {name for name, _ in shares})
+        others, tokens = _find_others(folder, person, {name for name, _ in shares}, token)
         result.update(other_shares=others)
+        result.update(other_tokens=None if tokens is None else [asdict(each) for each in tokens])
         if others is None:
             print_note(
-                f"other shares of {person} could not be read: hushed serve people lists them"
+                f"other shares and tokens of {person} could not be read: hushed serve people "
+                "lists them"
             )
         if not json:
             print_line(token)
@@ -113,16 +116,25 @@ def invite(
                     f"{person} has a share of {other}, too, as before: hushed serve revoke "
                     f"{person} --share {other} takes it away"
                 )
+            for old in tokens or ():
+                print_note(
+                    f"{old.id} of {person} counts, too, as before ({old.what}, made {old.made}, "
+                    f"{old.ends}, {old.used}): hushed serve revoke {person} --token {old.id} "
+                    "stops it"
+                )
 
 
-def _find_others(folder: Path, person: str, named: set[str]) -> list[str] | None:
-    """Find the shares that somebody has besides; the invitation is done, whatever this finds."""
-    from hushed.server._setup import list_shares_of  # noqa: PLC0415
+def _find_others(
+    folder: Path, person: str, named: set[str], token: str
+) -> tuple[list[str], list[TokenView]] | tuple[None, None]:
+    """Find shares and tokens that somebody has besides; it is done, whatever this finds."""
+    from hushed.server._setup import list_counting  # noqa: PLC0415
 
     try:
-        return sorted({*list_shares_of(folder, person)} - named)
+        shares, tokens = list_counting(folder, person)
     except HushedError:
-        return None
+        return None, None
+    return sorted({*shares} - named), [each for each in tokens if f"_{each.id}_" not in token]
 
 
 def _show_share(given: Given) -> dict[str, object]:

@@ -287,6 +287,27 @@ class Client(Named, Shown):
         """
         return Requests(self.line.read("/v1/requests?state=pending&most=100", "items")["items"])
 
+    def why_not(self, request: str) -> str:
+        """Say, to a steward, what would keep a request that waits from being approved now.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request, or its first 8 characters.
+
+        Returns
+        -------
+        str
+            Such as that its asker's share has no room for it any more; empty if nothing would.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request, or the server is of a version that does not say.
+        """
+        path = f"/v1/requests/{_find_id(_complete(request, self.waiting))}/outlook"
+        return str(self.line.read(path, "why_not")["why_not"])
+
     def approve(self, request: str) -> dict[str, Any]:
         """Approve, as a steward, what somebody else has asked: it is charged now, and answered.
 
@@ -365,7 +386,7 @@ class Client(Named, Shown):
             newest 100 requests is read when a token may see it. Requests that can never be asked
             are forgotten: nothing is charged for them, or their failure is known.
         """
-        read("timeout", timeout, up=True)
+        timeout = read("timeout", timeout, up=True)
         found, waiting = [], list_pending(self.pending)
         arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
         for each in waiting:
@@ -411,7 +432,7 @@ class Client(Named, Shown):
             If the server signs with another key than those that were given: the answer would be
             paid, and refused. Nothing is asked.
         """
-        read("timeout", timeout, up=True)
+        timeout = read("timeout", timeout, up=True)
         if self.pinned:
             signs = key_id(read_keys(self.line)[0])
             if signs not in map(key_id, (self.key, *self.former)):

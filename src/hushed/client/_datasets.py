@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up, name_count
 from hushed.client._listed import Listed, say_limits
 
 
@@ -40,8 +40,8 @@ def _describe(told: Mapping[str, Any]) -> Iterator[str]:
     limits = say_limits(told)
     if limits:
         yield f"  {limits}"
-    if told.get("max_rows_per_user") is not None:
-        yield f"  of each person {told['max_rows_per_user']} rows count"
+    if (most := told.get("max_rows_per_user")) is not None:
+        yield f"  of each person {name_count(most, 'row')} count{'s' * (most == 1)}"
     for column in told.get("columns", ()):
         yield f"  {_describe_column(column)}"
 

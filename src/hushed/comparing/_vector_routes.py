@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
-from hushed._ground.printing import format_exactly
+from hushed._ground.printing import format_exactly, name_count
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.comparing._block_routes import BY_ITSELF, ask_parts, check_blocks, say_known
@@ -65,7 +65,8 @@ def _measure_vector(made: Blocks, function: Callable[[Any], Any], table: Table) 
     drawn: Any = made.aggregation
     if whole.shape != drawn.shape:
         raise BadFunction(
-            f"blocks take one list of {drawn.shape[0]} numbers, and the answer has the shape "
+            f"blocks take one list of {name_count(drawn.shape[0], 'number')}, and the answer "
+            f"has the shape "
             f"{whole.shape}"
         )
     return np.asarray(drawn.middle(ask_parts(made, function, table)) - whole)

@@ -32,7 +32,7 @@ def check_anchor(name: str, wanted: tuple[int, str], entries: int, link: str) ->
     number, digits = wanted
     if number > entries:
         raise DamagedLedger(
-            f"budget {name!r} has {entries} entries and had {number}: it was set back to an older "
+            f"budget {name!r} had {number} entries and has {entries}: it was set back to an older "
             "copy, or entries were taken off; charge again what was released since"
         )
     if not link.startswith(digits):

@@ -16,6 +16,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.numeric import COARSE, round_up
+from hushed._ground.printing import name_count
 from hushed._ground.read_only import make_again
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
@@ -325,7 +326,8 @@ def _lattice_values(function: Callable[[Floats], ArrayLike], lattice: int, dims:
     values = read.astype(np.float64)
     if values.size != len(points):
         raise BadFunction(
-            f"called with {len(points)} points, the function gave {values.size} values; "
+            f"called with {name_count(len(points), 'point')}, the function gave "
+            f"{name_count(values.size, 'value')}; "
             "it must evaluate an array of points"
         )
     return values.ravel()

@@ -14,7 +14,7 @@ import numpy as np
 from hushed import noise
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_probability
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, name_count
 from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._exponential import bounded_losses
@@ -284,7 +284,8 @@ def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
     weights = np.asarray(given)
     if weights.shape != (count,) or weights.dtype.kind not in "iuf":
         raise ParameterError(
-            f"prior must be a list of {count} numbers, one for each candidate", parameter="prior"
+            f"prior must be a list of {name_count(count, 'number')}, one for each candidate",
+            parameter="prior",
         )
     weights = weights.astype(np.float64)
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):

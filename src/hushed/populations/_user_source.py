@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.calls import called_as
+from hushed._ground.printing import name_count
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._people import bundle_rows, number_users
@@ -61,7 +62,8 @@ class UserSource:
         drawn = bundle_rows(rows, self.user, public=True)
         if len(drawn) != count:
             raise BadRows(
-                f"the population was asked for {count} users and gave rows of {len(drawn)}: with "
+                f"the population was asked for {name_count(count, 'user')} and gave rows of "
+                f"{len(drawn)}: with "
                 f"user={self.user!r}, draw(rng, count) gives all rows of count users"
             )
         return number_users(drawn)

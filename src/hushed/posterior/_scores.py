@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.printing import name_count
 from hushed._ground.stops import watch_stops
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats, Integers
@@ -53,8 +54,9 @@ class StackedLikelihood:
         values = np.asarray(fetch(self.function(rows, self.points)), dtype=np.float64)
         if values.shape != (len(rows), count):
             raise BadFunction(
-                f"with batch=True log_likelihood must give {count} numbers for each of {len(rows)} "
-                f"rows; got shape {values.shape}"
+                f"with batch=True log_likelihood must give {name_count(count, 'number')} for "
+                f"each of "
+                f"{name_count(len(rows), 'row')}; got shape {values.shape}"
             )
         return np.asarray(values - values.max(axis=1, keepdims=True))
 
@@ -141,8 +143,9 @@ def read_values(found: Any, count: int) -> Floats:
     values = np.asarray(fetch(found), dtype=np.float64)
     if values.shape not in ((count,), (1, count)):
         raise BadFunction(
-            f"log_likelihood must give {count} numbers for a table of one row, one for each "
-            f"candidate; got shape {values.shape}"
+            f"log_likelihood must give {name_count(count, 'number')} for a table of one row, "
+            f"one for "
+            f"each candidate; got shape {values.shape}"
         )
     with np.errstate(invalid="ignore"):
         below = np.asarray(values.reshape(count) - values.max())

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_array, require_one_of, require_positive
+from hushed._ground.printing import name_count
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 
@@ -113,8 +114,8 @@ def _check_length(output: Floats, here: Floats) -> None:
     """Refuse outputs of another number of coordinates."""
     if here.ndim and output.shape[-1:] != here.shape:
         raise ParameterError(
-            f"output must have {len(here)} numbers in its last axis, as here and there, got shape "
-            f"{output.shape}",
+            f"output must have {name_count(len(here), 'number')} in its last axis, as here and "
+            f"there, got shape {output.shape}",
             parameter="output",
         )
 

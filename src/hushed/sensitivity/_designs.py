@@ -291,7 +291,10 @@ class _Ask:
         possible = (known - (needed - per * self.pairs)) // per
         other = replace(self, calibration="marginal").supported(possible)
         if self.calibration != "marginal" and other is not None and other <= gamma:
-            ways.append("choose the marginal calibration, which needs fewer pairs")
+            ways.append(
+                "choose calibration='marginal' (--calibration marginal on the command line), "
+                "which needs fewer pairs, and of whose gamma an unlucky sample is a part"
+            )
         if not given:
             ways += self._other_promises(known, gamma)
         return (
@@ -319,7 +322,7 @@ class _Ask:
             return []
         pairs = choose_rank("marginal", gamma=decimal_of(gamma)).pairs
         found = replace(self, calibration="marginal", pairs=pairs)._blocks(known)
-        return [f"{each} and choose the marginal calibration" for each in found]
+        return [f"{each} and calibration='marginal' (--calibration marginal)" for each in found]
 
     def _blocks(self, known: int) -> list[str]:
         """Say which blocks the public rows are enough for; without some rows, if few sizes fit."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._streams import Streams
+from hushed._ground.printing import name_count
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
@@ -263,7 +264,9 @@ def draw_table(
     except HushedError:
         raise
     except (Exception, SystemExit) as cause:
-        raised = f"the population raised {type(cause).__name__} while drawing {count} rows"
+        raised = (
+            f"the population raised {type(cause).__name__} while drawing {name_count(count, 'row')}"
+        )
         if not private:
             raise BadRows(f"{raised}: {cause}") from cause
     if raised:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hushed.errors import KeyInUse, Overspent
 from hushed.ledger._together import charge_each, reading
 from hushed.server._audit import add_event, telling
-from hushed.server._daily import count_daily
+from hushed.server._daily import count_daily, refuse_daily
 from hushed.server._desk import Desk
 from hushed.server._judging import judge, read_asked
 from hushed.server._life import budget_of, require_payable, run_request, wish_of
@@ -83,6 +83,41 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
     desk.start(made, partial(run_request, desk, made))
     return made
+
+
+def why_not(desk: Desk, steward: Caller, request: str) -> str:
+    """Say what would keep a request from being approved now; empty if nothing is known that would.
+
+    It is priced, as `approve` does: a server that is busy refuses to say.
+    """
+    found = require_seen(desk, steward, request)
+    try:
+        _require_room(desk, steward, found)
+    except Problem as problem:
+        if problem.code == "busy":
+            raise
+        return problem.tell("steward").said
+    return ""
+
+
+def _require_room(desk: Desk, steward: Caller, found: Request) -> None:
+    """Refuse what `approve` would refuse; nothing is charged or written."""
+    if found.state != "pending":
+        raise Problem("not_pending")
+    require_four_eyes(desk, steward, found)
+    require_token(desk, found)
+    grant = require_share(desk, found)
+    asked = read_asked(found.body)
+    require_payable(desk, grant, asked)
+    judged = judge(desk, steward.id, desk.datasets[found.dataset], asked)
+    above = budget_of(desk, grant)
+    for budget in dict.fromkeys((above, grant.budget)):
+        try:
+            desk.ledger.quote(budget, judged.guarantee, loss=judged.loss)
+        except Overspent as error:
+            raise refuse_full(desk.ledger, grant, error, judged, above=above) from None
+    if grant.daily is not None and judged.guarantee.epsilon > grant.daily.left():
+        raise refuse_daily(grant.daily, judged.guarantee.epsilon)
 
 
 def _require_decided(desk: Desk, steward: Caller, request: str) -> Request:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.printing import name_count
 from hushed.errors import DamagedLedger
 from hushed.ledger import Ledger
 from hushed.ledger._entries import digest
@@ -115,5 +116,7 @@ def verify_trail(connection: Transaction) -> str:
         if each["number"] != number or each["digest"] != link:
             raise DamagedLedger(_CHANGED.format(f"event {number} is not the one that was written"))
     if (number, link) != end:
-        raise DamagedLedger(_CHANGED.format(f"it has {number} events, its head says {end[0]}"))
+        raise DamagedLedger(
+            _CHANGED.format(f"it has {name_count(number, 'event')}, its head says {end[0]}")
+        )
     return f"{number}:{link}"

@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from hushed._ground.printing import plain_path
+
+_LOW = 500_000_000  # bytes free; one answer takes as many at most
+
+
+def list_short_room(folder: Path, files: Sequence[Path]) -> list[str]:
+    """Say where a disk is nearly full, and where it has no room for a copy of a ledger in files."""
+    found = []
+    if (free := shutil.disk_usage(folder).free) < _LOW:
+        found.append(
+            f"the disk of {plain_path(folder)} is nearly full, {free / 1e6:,.0f} MB are free: on a "
+            "full one questions are refused, or paid and answered when there is room. Make room"
+        )
+    size = sum(each.stat().st_size for each in files if each.exists())
+    if files and (free := shutil.disk_usage(files[0].parent).free) < size:
+        found.append(
+            f"the disk has no room for a copy of the ledger beside it: {size / 1e6:,.1f} MB, and "
+            f"{free / 1e6:,.1f} MB are free. Keep copies on another disk, and make room before one "
+            "is restored"
+        )
+    return found
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, WrapValidator
 
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, name_count
 from hushed.errors import Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
@@ -268,10 +268,11 @@ def check_rows(dataset: Dataset, query: Query) -> None:
     """Refuse another bound on the rows of a person than the one that the steward has declared."""
     most, asked = dataset.settings.max_rows_per_user, query.max_rows_per_user
     if most is not None and asked not in (None, most):
+        count = f"{name_count(most, 'row')} count{'s' * (most == 1)}"
         raise Problem(
             "bad_query",
-            f"of each person {most} rows count in this data set, for all who ask it, and asked "
-            f"were {asked}: leave the bound out in Python, or give max_rows_per_user={most}",
+            f"of each person {count} in this data set, for all who ask it, and asked were "
+            f"{asked}: leave the bound out in Python, or give max_rows_per_user={most}",
         )
 
 

@@ -339,6 +339,9 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     if request.budget != budget_of(desk, _share_of(request)):  # the data set has another one now
         fail_request(desk, request, "budget")
         return
+    if _is_other(desk, read_asked(request.body)):
+        fail_request(desk, request, "function")
+        return
     if again and not _begin_again(desk, request):
         return
     try:
@@ -349,6 +352,13 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
         except LedgerUnavailable:
             desk.unwritten.add(request.id)
         raise
+
+
+def _is_other(desk: Desk, asked: Asked) -> bool:
+    """Whether the function of the name is another one, or is given others, than was looked at."""
+    if not isinstance(asked, AskFunction) or not asked.record:
+        return False
+    return asked.record != desk.functions[asked.function].require_record().digest()
 
 
 def _share_of(request: Request) -> Grant:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.decimals import total_of
-from hushed._ground.printing import plain_path
+from hushed._ground.printing import name_count, plain_path
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
@@ -147,8 +147,9 @@ def check_charges(connection: Transaction, told: Mapping[str, Spent]) -> None:
     missing = count_missing(connection, told)
     if missing:
         raise DamagedLedger(
-            f"the mark tells of {missing} charges that the ledger does not have: it was set back "
-            "to an older copy. Restore the newest copy, or book what is missing as spent, with "
+            f"the mark tells of {name_count(missing, 'charge')} that the ledger does not have: "
+            "it was set back to an older copy. Restore the newest copy, or book what is missing "
+            f"as spent, with "
             "hushed serve restore"
         )
 
@@ -163,8 +164,9 @@ def check_mark(connection: Transaction, mark: tuple[int, str]) -> int:
     end = trail_head(connection)[0]
     if end < number:
         raise DamagedLedger(
-            f"the trail has {end} events and had {number}: the ledger was set back to an older "
-            "copy, and what was answered since is not charged in it. Restore the newest copy, or "
+            f"the trail has {name_count(end, 'event')} and had {number}: the ledger was set "
+            "back to an older copy, and what was answered since is not charged in it. Restore "
+            f"the newest copy, or "
             "book what is missing as spent, with hushed serve restore"
         )
     statement = "SELECT digest FROM @.hushed_s_audit WHERE number = :number"

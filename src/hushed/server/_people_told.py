@@ -107,9 +107,10 @@ def say_left(balance: Balance) -> str:
     return told
 
 
-def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
+def list_open_tokens(person: dict[str, Any]) -> tuple[TokenView, ...]:
+    """List the tokens of somebody that count now."""
     moment = datetime.now(UTC)
-    tokens = [
+    return tuple(
         TokenView(
             id=each["id"],
             what=_USES[each["use"]] + _say_scope(each),
@@ -120,7 +121,10 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
         )
         for each in person["tokens"]
         if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > moment
-    ]
+    )
+
+
+def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
     return PersonView(
         id=person["id"],
         name=person["name"],
@@ -128,7 +132,7 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
         active=person["active"],
         kept=person["kept"],
         shares=tuple(_say_share(ledger, each) for each in list_grants(ledger, person["id"])),
-        tokens=tuple(tokens),
+        tokens=list_open_tokens(person),
     )
 
 

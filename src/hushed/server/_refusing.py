@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up, name_count
 from hushed.errors import Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
@@ -28,7 +28,9 @@ _NONE_ABOVE = (
 def refuse_kept(settings: Settings, kept: int) -> Problem:
     """Say how much is kept of what somebody asked, and how there may be room again."""
     days = settings.server.retention_days
-    later = "" if days is None else f", or wait: answers are deleted after {days} days"
+    later = (
+        "" if days is None else f", or wait: answers are deleted after {name_count(days, 'day')}"
+    )
     return Problem(
         "room_exceeded",
         f"With this question it is {kept:,} bytes, questions and answers, of at most "

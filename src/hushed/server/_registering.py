@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hushed._ground.printing import brief, format_up
+from hushed._ground.printing import brief, format_up, name_count
 from hushed.errors import BadFunction, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._admission import check_promise
@@ -218,7 +218,7 @@ def _check_fits(
         raise ParameterError(f"an answer has at most {MOST_ANSWERED} numbers")
     if len(columns) != max(1, len(layout.columns)):
         raise ParameterError(
-            f"the function was sampled on {max(1, len(layout.columns))} columns, and "
+            f"the function was sampled on {name_count(max(1, len(layout.columns)), 'column')}, and "
             f"{len(columns)} are named: name them by --column, in their order",
             parameter="column",
         )

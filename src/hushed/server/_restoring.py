@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from hushed._ground.decimals import stated_above
-from hushed._ground.printing import plain_path
+from hushed._ground.printing import name_count, plain_path
 from hushed.errors import DamagedLedger, NotFound, Overspent, ParameterError, QueryFailed
 from hushed.ledger import Ledger
 from hushed.ledger._failures import write_failure
@@ -169,8 +169,10 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
         ledger.verify(each.name)
     if lost and not accept_loss:
         raise DamagedLedger(
-            f"this copy is older than the ledger was: it has {end} events, and the mark tells of "
-            f"{number}; it lacks {charges} charges of which the mark tells. Restore a newer copy; "
+            f"this copy is older than the ledger was: it has {name_count(end, 'event')}, and "
+            f"the mark tells of {number}; it lacks {name_count(charges, 'charge')} of which the "
+            f"mark tells. "
+            f"Restore a newer copy; "
             "or book what is missing as spent, fail what waits for an answer and revoke all "
             "tokens, with --accept-loss"
         )

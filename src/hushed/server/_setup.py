@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import plain_path
+from hushed._ground.printing import name_count, plain_path
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
@@ -32,7 +32,7 @@ from hushed.server._datasets import (
     require_keys,
     say_may_change,
 )
-from hushed.server._disk import hand_over
+from hushed.server._disk import hand_over, list_short_room
 from hushed.server._giving import Given, Wanted, give_shares
 from hushed.server._keys import FORMER, KEY_FILE, NEXT, PUBLIC, list_keys, read_key
 from hushed.server._mark import write_mark
@@ -55,8 +55,10 @@ from hushed.server._people import (
 )
 from hushed.server._people_told import (
     PersonView,
+    TokenView,
     datasets_of_budgets,
     describe_people,
+    list_open_tokens,
     say_approvers,
     say_budgets,
     say_left,
@@ -72,6 +74,10 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
     from hushed.tables import Table
 
+_NOT_NAMED = (
+    "; nobody spends from it now, for no data set and no share has it: what is left is there for "
+    "the next one that has"
+)
 _NEW = """\
 # The settings of a team server. `hushed serve check` reads them without starting.
 format = "hushed server 1"
@@ -275,12 +281,13 @@ def end_share(folder: Path, name: str, dataset: str) -> int:
         return take_share(ledger, _find_person(ledger, name)["id"], dataset, actor=MACHINE)
 
 
-def list_shares_of(folder: Path, name: str) -> tuple[str, ...]:
-    """List the data sets of which somebody has a share."""
+def list_counting(folder: Path, name: str) -> tuple[tuple[str, ...], tuple[TokenView, ...]]:
+    """List the data sets of which somebody has a share, and what opens doors for them."""
     _, ledger = open_server(folder)
     with ledger:
-        found = list_grants(ledger, _find_person(ledger, name)["id"])
-        return tuple(each.dataset for each in found)
+        person = _find_person(ledger, name)
+        found = list_grants(ledger, person["id"])
+        return tuple(each.dataset for each in found), list_open_tokens(person)
 
 
 def _find_person(ledger: Ledger, name: str) -> dict[str, Any]:
@@ -309,6 +316,24 @@ def _look_at(dataset: Dataset, table: Table) -> list[str]:
     return [*filter(None, found)]
 
 
+def _look_at_budgets(ledger: Ledger, settings: Settings) -> tuple[list[str], list[str]]:
+    """Say what is left of each budget, and which of them are damaged."""
+    facts, problems = [], []
+    shared, unused = datasets_of_budgets(settings), say_unused(ledger, settings)
+    for budget in ledger.budgets():
+        try:
+            verified = ledger.verify(budget.name)
+            balance = ledger.balance(budget.name)
+            names = shared.get(budget.name, [])
+            of = f" of the data sets {' and '.join(names)}" if len(names) > 1 else ""
+            more = _NOT_NAMED if budget.name in unused else ""
+            told = "retired, it takes no charge" if balance.retired else say_left(balance) + more
+            facts.append(f"budget {budget.name}{of}: {verified}, {told}")
+        except HushedError as error:
+            problems.append(error.message)
+    return facts, problems
+
+
 def check_server(folder: Path) -> Check:
     """Look at everything that can be looked at without starting; no row is read."""
     from hushed.server._registering import check_functions  # noqa: PLC0415  (it loads all)
@@ -329,18 +354,8 @@ def check_server(folder: Path) -> Check:
                 facts += [f"data set {each.id}: {more}" for more in told]
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
-        shared = datasets_of_budgets(settings)
-        unused = say_unused(ledger, settings)
-        for budget in ledger.budgets():
-            try:
-                verified = ledger.verify(budget.name)
-                left = say_left(ledger.balance(budget.name))
-                names = shared.get(budget.name, [])
-                of = f" of the data sets {' and '.join(names)}" if len(names) > 1 else ""
-                more = "; unused: no data set has it now, and no share" * (budget.name in unused)
-                facts.append(f"budget {budget.name}{of}: {verified}, {left}{more}")
-            except HushedError as error:
-                problems.append(error.message)
+        known, wrong = _look_at_budgets(ledger, settings)
+        facts, problems = facts + known, problems + wrong
         try:
             with reading(ledger) as connection:
                 facts.append(f"trail: {verify_trail(connection)}")
@@ -353,8 +368,11 @@ def check_server(folder: Path) -> Check:
             (facts if list_approvers(ledger) else problems).append(few)
         people = list_people(ledger)
         facts.append(f"people: {len(people)}; requests without an answer: {len(list_open(ledger))}")
+        path = ledger._store.path if ledger._store.sqlite else None
+    files = [path.with_name(f"{path.name}{end}") for end in ("", "-wal")] if path else []
+    problems += list_short_room(folder, files)
     if (folder / KEY_FILE).stat().st_mode & 0o077:
         problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
     if (days := settings.server.retention_days) is not None:
-        facts.append(f"answers: deleted {days} days after they can be read")
+        facts.append(f"answers: deleted {name_count(days, 'day')} after they can be read")
     return Check(facts=tuple(facts), problems=tuple(problems))

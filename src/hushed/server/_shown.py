@@ -125,6 +125,12 @@ class ShownQuote(_Shown):
     short: str = ""  # which parts do not fit the share, and what is left of them
 
 
+class ShownOutlook(_Shown):
+    """Whether a request that waits could be approved now."""
+
+    why_not: str  # empty if nothing would keep it from that
+
+
 class ShownRequest(_Shown):
     """A request."""
 

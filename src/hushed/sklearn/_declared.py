@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed._functions._fingerprints.code import is_library
 from hushed._ground.checks import is_real, is_whole
+from hushed._ground.printing import name_count
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._families import Axes, Bayes, Centres, Family, Linear, Points
@@ -224,7 +225,8 @@ def _count_centres(estimator: Any, features: int) -> int:
     count = int(estimator.n_clusters)
     if np.shape(estimator.init) != (count, features):
         raise ParameterError(
-            f"init must hold {count} centres of {features} numbers", parameter="estimator"
+            f"init must hold {name_count(count, 'centre')} of {name_count(features, 'number')}",
+            parameter="estimator",
         )
     return count
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.printing import name_count
 from hushed._ground.types import Floats
 from hushed._ground.warned import warn_outside
 from hushed._rows._containers import is_series
@@ -96,7 +97,8 @@ def _warn_missing(features: Floats, scheme: Scheme) -> None:
     if scheme.middle is None and columns:
         warn_outside(
             HushedWarning(
-                f"the public rows have missing cells in {columns} of {scheme.features} columns, "
+                f"the public rows have missing cells in {columns} of "
+                f"{name_count(scheme.features, 'column')}, "
                 "and without bounds= a missing cell counts as 0, in private rows too: give "
                 "bounds=(low, high), and it counts as the middle of its range, or fill cells by a "
                 "public rule"
@@ -111,7 +113,9 @@ def read_points(given: Any, scheme: Scheme) -> Any:
             return scheme.encode_features(given)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise ParameterError(f"points must be rows of {scheme.features} numbers", parameter="points")
+    raise ParameterError(
+        f"points must be rows of {name_count(scheme.features, 'number')}", parameter="points"
+    )
 
 
 def _encode_given(features: Any, labels: Any, scheme: Scheme) -> Any:
@@ -124,7 +128,8 @@ def _encode_given(features: Any, labels: Any, scheme: Scheme) -> Any:
         problem = str(cause)
     label = ", and a label for each row" if scheme.labelled else ""
     raise BadRows(
-        f"the public rows must be a table of {scheme.features} features as in X{label}: {problem}"
+        f"the public rows must be a table of {name_count(scheme.features, 'feature')} as in "
+        f"X{label}: {problem}"
     )
 
 
@@ -186,7 +191,8 @@ def encode_table(rows: Any, scheme: Scheme) -> Any:
     if table.ndim != 2 or table.shape[1] != scheme.features + scheme.labelled:
         last = ", and the label" if scheme.labelled else ""
         raise BadRows(
-            f"the population must give arrays of numbers: {scheme.features} features as in X{last}"
+            f"the population must give arrays of numbers: "
+            f"{name_count(scheme.features, 'feature')} as in X{last}"
         )
     features = scheme.encode_features(table[:, : scheme.features])
     if not scheme.labelled:

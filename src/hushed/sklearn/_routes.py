@@ -11,6 +11,7 @@ import numpy as np
 from hushed._functions._calls import answer
 from hushed._ground.checks import is_real, require_positive
 from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import name_count
 from hushed._ground.progress import tell_note
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks, Simulation
@@ -169,7 +170,8 @@ def make_blocks(order: Order) -> Blocks:
     if centre.size != size:  # else every block fails, after the charge
         names = " and ".join(order.family.shapes)
         raise ParameterError(
-            f"centre must be a list of {size} numbers, those of {names} one after the other, got "
+            f"centre must be a list of {name_count(size, 'number')}, those of {names} one after "
+            f"the other, got "
             f"{centre.size}",
             parameter="centre",
         )

@@ -12,7 +12,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, require_count, require_one_of
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import first_whole, float_above
-from hushed._ground.printing import as_given
+from hushed._ground.printing import as_given, name_count
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
@@ -38,7 +38,8 @@ def check_size(rows: Any, wanted: int | None) -> None:
     rows = containers.take_plain(rows)
     if wanted is not None and len(rows) != wanted:
         raise BadRows(
-            f"the statistic is for {wanted} rows, the table has {len(rows)}; give rows={len(rows)} "
+            f"the statistic is for {name_count(wanted, 'row')}, the table has {len(rows)}; give "
+            f"rows={len(rows)} "
             "if the number of rows is public, and rows=None if not"
         )
 

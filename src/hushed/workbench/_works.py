@@ -81,7 +81,8 @@ _BLOCKS = r"hs\.Blockwise\(.*?\) \(--block-rows (\d+) on the command line\)"
 _WORDS = (  # advice in words of the page; what it has no field for is left out
     (_BLOCKS, r"with \1 as Rows in a block"),
     (r"accept a larger gamma", "let the promise fail for 1 in fewer cases"),
-    (r", or choose the marginal calibration, which needs fewer pairs", ""),
+    (r", or choose calibration='marginal' \(.*?\), which .*? is a part", ""),
+    (r" and calibration='marginal' \(--calibration marginal\)", " under the marginal calibration"),
     (r", or accept the weaker promise of .*? \(--promise [a-z-]+ .*?\)", ""),
 )
 

@@ -5,14 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from hushed.server._approving import approve, cancel, decline
+from hushed.server._approving import approve, cancel, decline, why_not
 from hushed.server._callers import Callers
 from hushed.server._desk import Desk
 from hushed.server._people import Caller
 from hushed.server._problems import document
 from hushed.server._routes.asking import RequestId
 from hushed.server._seen import require_visible, show_request
-from hushed.server._shown import ShownRequest
+from hushed.server._shown import ShownOutlook, ShownRequest
 
 
 class Declined(BaseModel):
@@ -39,6 +39,14 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
     def agree(request: RequestId, caller: Annotated[Caller, Depends(steward)]) -> ShownRequest:
         """Approve a request: it is charged now, to its asker, and answered."""
         return show_request(desk, approve(desk, caller, request))
+
+    @router.get(
+        "/requests/{request}/outlook",
+        responses=document("forbidden", "not_found", "busy"),
+    )
+    def look_ahead(request: RequestId, caller: Annotated[Caller, Depends(steward)]) -> ShownOutlook:
+        """Say whether it could be approved now, at the price that it has now; nothing is done."""
+        return ShownOutlook(why_not=why_not(desk, caller, request))
 
     @router.post(
         "/requests/{request}/decline",
