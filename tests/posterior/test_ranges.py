@@ -3,9 +3,11 @@
 import math
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -295,3 +297,24 @@ def test_the_page_tells_how_many_pairs_are_drawn(rows, pairs):
     )
     assert f"{found.pairs:,}" == pairs
     assert pairs in (Path(__file__).parents[2] / "docs" / "posterior.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"patient": [7, 8], "x": [0.0, 1.0]}),
+        np.zeros((2, 2)),
+        np.zeros(2, dtype=[("patient", "f8"), ("x", "f8")]),
+    ],
+    ids=["frame", "array", "structured"],
+)
+def test_a_family_takes_one_column_and_not_the_first_of_several(table):
+    """How many there are is public; a frame of one, and a list, are taken."""
+    coins = hs.posterior.bernoulli(GRID, epsilon=1.0)
+    charged = []
+    ledger = SimpleNamespace(charge=lambda *given, **more: charged.append(given))
+    with pytest.raises(BadFunction, match="one number a row, not 2"):
+        hs.release(coins.log_likelihood, table, coins, ledger, budget="b")
+    assert not charged
+    for one in (pd.DataFrame({"x": [0.0, 1.0]}), np.zeros((2, 1)), [0.0, (1.0, 2.0)]):
+        assert hs.release(coins.log_likelihood, one, coins).value in GRID

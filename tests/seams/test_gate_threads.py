@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed import transformations as t
 from hushed._functions import _silence as silence
 from hushed._functions._calls import answer
 from hushed._functions._gate import guard_step
@@ -27,6 +28,7 @@ from hushed.noise._selection import _key_bounds
 from hushed.noise._thresholds import Uniform
 from hushed.privacy_loss._gaussian import released_delta
 from hushed.sensitivity._memory import _Apart
+from hushed.spaces import SYMMETRIC, Cell, Column, Space
 from hushed.tables._selection import exposure_probability
 
 PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
@@ -330,6 +332,52 @@ def test_nor_is_a_step_of_a_chain():
 
     run(*[lambda value=value: ask(value) for value in (0.1, 0.5, 0.9)])
     assert found == {value: pytest.approx(value) for value in found}
+
+
+class Parser:
+    """An object that keeps a row while it works on it, and forgets it then."""
+
+    row = None
+
+    def score(self, row, points=0.0):
+        """Look at the row again, with time for another thread in between."""
+        self.row = row
+        try:
+            time.sleep(0.001)
+            return -50 * np.abs(np.asarray(self.row).reshape(-1)[0] - points)
+        finally:
+            self.row = None
+
+    def high(self, row):
+        """Say whether it is."""
+        return self.score(row) < -25
+
+
+def test_nor_is_a_row_of_chains_that_ask_one_object():
+    """Each chain has a step of its own, and all steps ask one object about their rows."""
+    parser, found = Parser(), {}
+    space = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)
+    scored = t.map_rows(parser.score, Cell(low=-50, high=0)) >> t.sum_of()
+
+    def ask(value, chain):
+        found[value] = float(chain([value] * 9))
+
+    chains = [space >> scored, space >> scored, space >> t.filter_rows(parser.high) >> t.count()]
+    run(*[lambda value=v, c=c: ask(value, c) for v, c in zip((0.1, 0.9, 0.8), chains, strict=True)])
+    assert found == {0.1: pytest.approx(-45), 0.9: pytest.approx(-405), 0.8: 9}
+
+
+def test_nor_is_a_row_of_a_posterior():
+    """A draw, the chances on public rows, and the trial of a release ask one object about rows."""
+    parser, ends = Parser(), np.array([0.0, 1.0])
+    drawn = hs.Posterior(parser.score, ends, epsilon=50.0, clip=3.0)
+    zeros, ones, found = np.zeros(20), np.ones(20), {}
+    run(
+        lambda: found.setdefault("draw", drawn.draw(zeros)),
+        lambda: found.setdefault("release", hs.release(parser.score, ones, drawn).value),
+        lambda: found.setdefault("chances", drawn.chances_on(ones)[1]),
+    )
+    assert found == {"draw": 0.0, "release": 1.0, "chances": pytest.approx(1.0)}
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])

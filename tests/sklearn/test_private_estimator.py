@@ -115,6 +115,22 @@ class TestTheObjectiveRoute:
         assert found.coef_ * [10, 1000] == pytest.approx(WEIGHTS, abs=0.05)
         assert found.predict(wide[:4]) == pytest.approx(Y[:4], abs=0.5)
 
+    def test_a_model_without_an_intercept_goes_through_0(self):
+        """Its ranges are around 0; by others it would go through their middle, and predict so."""
+        high = X + 2
+        plain = Ridge(alpha=3.0, fit_intercept=False)
+        found = objective(plain, bounds=(-3, 3), labels=(-12, 12)).fit(high, Y)
+        exact = plain.fit(high, Y)
+        assert (found.coef_, found.intercept_) == (pytest.approx(exact.coef_, abs=0.1), 0.0)
+        assert found.predict(high) == pytest.approx(exact.predict(high), abs=0.3)
+        for name, given in (("bounds", (1, 3)), ("labels", (-4.5, 5.5)), ("bounds", (-1, 3))):
+            with pytest.raises(ParameterError, match=f"{name} are scaled.*around 0") as refused:
+                objective(plain, **{"bounds": (-3, 3), "labels": (-9, 9), name: given}).fit(high, Y)
+            assert refused.value.parameter == name
+        blocks = {"route": "blocks", "delta": 1e-6, "radius": 9.0, "epsilon": 1e3, "blocks": 5}
+        with pytest.raises(ParameterError, match="around 0"):
+            PrivateEstimator(plain, bounds=(1, 3), points=[[1, 1]], **blocks).fit(high, Y)
+
     @pytest.mark.slow
     def test_a_smaller_epsilon_moves_coefficients_further(self):
         """Noise is in the fit at all, and two fits on the same rows differ."""

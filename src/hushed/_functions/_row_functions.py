@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -16,13 +16,29 @@ _ASKING_NONE: WeakSet[FunctionType] = WeakSet()  # chains of the library's own c
 
 @dataclass(frozen=True, slots=True)
 class RowFunction:
-    """A function of the caller's that a step asks about each row, and that may know no other."""
+    """A function of the caller's that a step asks about each row, and that may know no other.
+
+    ``read`` makes of its answer what the step takes.
+    """
 
     function: Callable[[Any], Any]
+    read: Callable[[Any], Any]
 
     def __call__(self, row: Any) -> Any:
         """Ask it about a row."""
-        return self.function(row)
+        return self.read(self.function(row))
+
+    def ask_each(self, data: Any) -> list[Any]:
+        """Ask it about each row of a column, or of a dict of columns."""
+        return [self(row) for row in list_rows(data)]
+
+
+def list_rows(data: Any) -> list[Any]:
+    """List the rows of a column as values, those of a dict of columns as dicts."""
+    if not isinstance(data, Mapping):
+        return list(data.tolist())
+    columns = [values.tolist() for values in data.values()]
+    return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def refuse_carrying_steps(chain: Any, data: Any) -> None:

@@ -106,7 +106,8 @@ def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
     times, kinds = Counter(names), dict(zip(names, layout.kinds, strict=True))
     for each in ranges:
         if times[each.column] != 1 or kinds[each.column] != "number":
-            there = ", ".join(map(repr, names[:8])) if layout.columns else "one number a row"
+            alone = "one number a row: bounds=(low, high)"
+            there = ", ".join(map(repr, names[:8])) if layout.columns else alone
             raise ParameterError(
                 f"bounds were given for {each.column!r}, which is not a column of numbers, or no "
                 f"single one; there is {there}"

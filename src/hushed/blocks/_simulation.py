@@ -16,6 +16,7 @@ from hushed._functions._calls import answer
 from hushed._functions._isolation import Isolation
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
+from hushed._functions._turns import Turn
 from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_within
 from hushed._ground.notebook import Shown
@@ -404,7 +405,8 @@ def _find_label(candidates: Sequence[Any]) -> tuple[int, Find]:
 
     def place(f: Callable[[Any], Any], table: Any) -> int | None:
         try:
-            found = place_of(f(table), places)
+            with Turn(f):
+                found = place_of(f(table), places)
         except Exception as cause:
             raise BadFunction(f"the function raised {type(cause).__name__}") from cause
         return found if found < len(places) else None

@@ -19,7 +19,7 @@ from hushed._ground.numeric import round_up
 from hushed._ground.printing import as_given, format_exactly
 from hushed._ground.stops import watch_stops
 from hushed._ground.types import Floats
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.posterior._candidates import choose_step, read_points
 from hushed.posterior._mechanism import Posterior
@@ -40,6 +40,7 @@ class Family:
 
     def __call__(self, row: Any, points: Floats) -> Floats:
         """Log likelihoods of a table of one row of one number, up to a constant."""
+        _require_one_column(row)
         slopes, terms = self.split(points)
         return self.read(row) * slopes - terms
 
@@ -247,6 +248,16 @@ def _check_candidates(family: Family, points: Floats, neighbours: Neighbours) ->
             parameter="candidates",
         )
     return bound
+
+
+def _require_one_column(row: Any) -> None:
+    """Refuse a table of several columns, which is known before a row is; rows of a list are not."""
+    columns = 1
+    if not isinstance(row, list):
+        names = getattr(getattr(row, "dtype", None), "names", None)
+        columns = len(names) if names else math.prod(np.shape(row)[1:])
+    if columns != 1:
+        raise BadFunction(f"this family is for one number a row, not {columns}: give its column")
 
 
 def _read_pair(prior: Any) -> tuple[Any, Any]:

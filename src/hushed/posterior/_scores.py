@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._turns import Turn
 from hushed._ground.printing import name_count
 from hushed._ground.stops import watch_stops
 from hushed._ground.tensors import fetch
@@ -38,7 +39,7 @@ class RowLikelihood:
 
     def __call__(self, row: Any) -> Floats:
         """Answer for one row; what it raises is told, for the rows that are sampled are public."""
-        return read_values(self.function(row, self.points), len(self.points))
+        return read_values(_ask_in_turn(self, row), len(self.points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class StackedLikelihood:
     def __call__(self, stack: Any) -> Floats:
         """Answer for an array (tables, 1, ...)."""
         count, rows = len(self.points), stack[:, 0]
-        values = np.asarray(fetch(self.function(rows, self.points)), dtype=np.float64)
+        values = np.asarray(fetch(_ask_in_turn(self, rows)), dtype=np.float64)
         if values.shape != (len(rows), count):
             raise BadFunction(
                 f"with batch=True log_likelihood must give {name_count(count, 'number')} for "
@@ -119,7 +120,7 @@ class SummedScores:
         count = len(self.points)
         with watch_stops() as is_stop:
             try:
-                return read_values(self.function(_take(rows, place), self.points), count)
+                return read_values(_ask_in_turn(self, _take(rows, place)), count)
             except BaseException as cause:  # SystemExit, or a panic of a library, is no Exception
                 if is_stop(cause) or not self.most:
                     raise
@@ -136,6 +137,12 @@ class SummedScores:
         elif below.min() < -STEEPEST:
             raise BadFunction("a row tells candidates apart by far more than the claimed range")
         return np.asarray(below, dtype=np.int64)
+
+
+def _ask_in_turn(asked: RowLikelihood | StackedLikelihood | SummedScores, rows: Any) -> Any:
+    """Ask the function while no other thread does: it may keep the row as it works on it."""
+    with Turn(asked.function):
+        return asked.function(rows, asked.points)
 
 
 def read_values(found: Any, count: int) -> Floats:

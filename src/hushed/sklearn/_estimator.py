@@ -446,11 +446,25 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         if self.points is not None:
             points = read_points(self.points, scheme)
         family = choose_family(own, features=features, classes=len(scheme.classes), points=points)
+        if not getattr(own, "fit_intercept", True):
+            self._require_origin(scheme)
         if self.route == "objective" and points is not None:
             raise ParameterError("the objective route releases coefficients", parameter="points")
         return Order(
             options=self, estimator=own, family=family, scheme=scheme, rows=rows, names=names
         )
+
+    def _require_origin(self, scheme: Scheme) -> None:
+        """Refuse ranges by whose scale a model without an intercept would not go through 0."""
+        ends = scheme.span if self.route == "objective" and scheme.span else (0.0, 0.0)
+        for name, middles in (("bounds", scheme.middle or ()), ("labels", (sum(ends),))):
+            if any(middles):
+                raise ParameterError(
+                    f"a model with fit_intercept=False is 0 where all features are 0, and {name} "
+                    "are scaled to [-1, 1] by their ranges: give ranges around 0, as (-10, 10) "
+                    "for (0, 10), or take fit_intercept=True",
+                    parameter=name,
+                )
 
     def _read_scheme(self, features: int, *, labelled: bool) -> Scheme:
         """Read ranges, and classes or the range of the label."""
@@ -499,7 +513,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     def _make_model(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> dict[str, Any]:
         """Make a model of the released numbers; its attributes are this estimator's, too."""
         scheme, family = order.scheme, order.family
-        values = unscale(family, scheme, numbers)
+        values = unscale(order, numbers)
         model = base.clone(self.estimator)
         if isinstance(family, Points):
             model = NearestPoint(np.array(family.points), model)
@@ -511,7 +525,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         if names:
             found["feature_names_in_"] = np.asarray(names, dtype=object)
         found["_scaled"] = scheme if not isinstance(family, Linear) else None
-        return found | {name: getattr(model, name) for name in family.shapes}
+        return found | {name: getattr(model, name) for name in values}
 
     def _show(self, X: Any) -> tuple[Any, Floats]:
         """Give the model, and rows for it, scaled as those of its fit were."""

@@ -112,8 +112,6 @@ class Linear(Family):
     def fill(self, model: Any, values: Mapping[str, Floats]) -> None:
         """Put coefficients into a model."""
         super().fill(model, values)
-        if not self.intercept:
-            model.intercept_ = np.zeros(self.rows) if self.rows else 0.0
         if hasattr(model, "penalty") or hasattr(model, "solver"):
             model.n_iter_ = np.ones(1, dtype=np.int64)
         if hasattr(model, "_get_loss"):  # a generalised one predicts by the link of its loss

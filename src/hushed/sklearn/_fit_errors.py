@@ -11,8 +11,7 @@ from hushed._ground.numeric import kept_to
 from hushed._ground.printing import format_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
-from hushed.sklearn._examples import Scheme
-from hushed.sklearn._families import Family, Linear
+from hushed.sklearn._families import Linear
 from hushed.sklearn._routes import Order, make_objective, restore, scale_for_objective
 
 FEWEST_TRIALS = 20
@@ -92,7 +91,7 @@ def measure_errors(order: Order, table: Floats, trials: int) -> FitErrors:
 
     def read(numbers: Floats) -> dict[str, Floats]:
         whole = restore(numbers, mechanism, order.scheme)
-        return unscale(order.family, order.scheme, whole)
+        return unscale(order, whole)
 
     fitted, found = read(exact), [read(each) for each in drawn]
     off = {
@@ -131,11 +130,12 @@ def _state(order: Order, stated: float, names: tuple[str, ...]) -> dict[str, flo
     return {name: known[name] for name in names}
 
 
-def unscale(family: Family, scheme: Scheme, numbers: Floats) -> dict[str, Floats]:
+def unscale(order: Order, numbers: Floats) -> dict[str, Floats]:
     """Give the attributes, of a linear model for features in their own units."""
-    values = family.split(numbers)
-    if isinstance(family, Linear) and scheme.middle is not None and scheme.half is not None:
-        values["coef_"] = values["coef_"] / np.array(scheme.half)
-        moved = values["coef_"] @ np.array(scheme.middle)
-        values["intercept_"] = values.get("intercept_", np.zeros(np.shape(moved))) - moved
+    scheme, values = order.scheme, order.family.split(numbers)
+    if isinstance(order.family, Linear):
+        values.setdefault("intercept_", np.zeros(values["coef_"].shape[:-1]))
+        if scheme.middle is not None and scheme.half is not None:
+            values["coef_"] = values["coef_"] / np.array(scheme.half)
+            values["intercept_"] = values["intercept_"] - values["coef_"] @ np.array(scheme.middle)
     return values

@@ -12,6 +12,8 @@ from itertools import islice, product
 from typing import Any
 
 from hushed._functions._fingerprints import list_changes, look
+from hushed._functions._row_functions import RowFunction
+from hushed._functions._turns import Turn
 from hushed.errors import BadFunction
 from hushed.spaces import Cell, Column, Table
 
@@ -21,24 +23,18 @@ _NUMBERS = (0, 1, 2, -1, 10, 50)
 _FRACTIONS = (0.5, -0.25, 37.5)
 
 
-def check_row_memory(
-    step: str,
-    function: Callable[[Any], Any],
-    read: Callable[[Any], Any],
-    domain: Column | Table,
-) -> None:
+def check_row_memory(step: str, asked: RowFunction, domain: Column | Table) -> None:
     """Refuse a function of a row that answers by, or keeps, what it was asked before.
 
-    ``read`` makes of a row what the step makes of the function's answer. A cache that was filled,
-    or a model that was loaded, when all rows were asked once is no memory.
+    A cache that was filled, or a model that was loaded, when all rows were asked once is no memory.
     """
     rows = _make_rows(domain)
 
     def ask(at: int) -> object:
         row = rows[at]
-        return read(dict(row) if isinstance(row, dict) else row)
+        return asked(dict(row) if isinstance(row, dict) else row)
 
-    refuse_memory(step, function, ask, len(rows))
+    refuse_memory(step, asked.function, ask, len(rows))
 
 
 def refuse_memory(
@@ -46,15 +42,17 @@ def refuse_memory(
 ) -> None:
     """Refuse a function whose answers on so many rows, asked by number, depend on their order."""
     numbers = list(range(count))
-    first = _ask(ask, numbers)
-    before = look(function).marks
-    again = _ask(ask, numbers[::-1] + numbers[::2])
+    with Turn(function):  # another thread may be at it with its own rows
+        first = _ask(ask, numbers)
+        before = look(function).marks
+        again = _ask(ask, numbers[::-1] + numbers[::2])
+        kept = list_changes(before, look(function).marks)
     if any(first[at] != answer for at, answer in again.items()):
         raise BadFunction(
             f"{step} needs a function that looks at its own row alone and always answers the same: "
             "asked the same rows in another order, it gave other answers"
         )
-    if kept := list_changes(before, look(function).marks):
+    if kept:
         raise BadFunction(
             f"{step} needs a function that keeps nothing from row to row, for rows asked later may "
             f"be answered by it; asked rows again, it changed {', '.join(kept[:5])}"

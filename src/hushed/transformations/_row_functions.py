@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._gate import guard_step
-from hushed._functions._row_functions import RowFunction
+from hushed._functions._row_functions import RowFunction, list_rows
 from hushed._functions._silence import silence
 from hushed._ground.calls import called_as
 from hushed.errors import BadFunction
@@ -38,14 +38,12 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
         replaced row counts twice. A row on which the function fails is left out: an error would
         tell that there is such a row.
     """
-
-    def kept(row: Any) -> bool:
-        return bool(keep(row))
+    asked = RowFunction(keep, bool)
 
     def build(space: Space) -> Transformation:
         domain = _rows_of(space, "filter_rows")
-        check_row_memory("filter_rows", keep, kept, domain)
-        chosen = _on_each_row(kept, otherwise=False)
+        check_row_memory("filter_rows", asked, domain)
+        chosen = _on_each_row(asked, otherwise=False)
 
         def function(data: Any) -> Any:
             mask = np.array(chosen(data), dtype=np.bool_)
@@ -84,14 +82,12 @@ def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]
         becomes missing, or the constant of the cell: an error would tell that there is such a row.
         So try the function on public rows first, where errors show.
     """
-
-    def read(row: Any) -> Any:
-        return cell.nearest(function(row))
+    asked = RowFunction(function, cell.nearest)
 
     def build(space: Space) -> Transformation:
         domain = _rows_of(space, "map_rows")
-        check_row_memory("map_rows", function, read, domain)
-        made = _on_each_row(read, otherwise=cell.nearest(None))
+        check_row_memory("map_rows", asked, domain)
+        made = _on_each_row(asked, otherwise=cell.nearest(None))
         target = Column(cell=cell, size=domain.size, least=domain.least)
         name = f"map_rows({_called(function)})"
         return map_each_row(name, space, target, lambda data: target.check(made(data)))
@@ -105,20 +101,11 @@ def _rows_of(space: Space, step: str) -> Column | Table:
     return take_domain(space, Column, step, "a column or a table", "select(column)")
 
 
-def _each_row(data: Values | Mapping[str, Values]) -> list[Any]:
-    if not isinstance(data, Mapping):
-        return list(data.tolist())
-    columns = [values.tolist() for values in data.values()]
-    return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
 def _on_each_row(
-    function: Callable[[Any], Any], *, otherwise: Any
+    asked: RowFunction, *, otherwise: Any
 ) -> Callable[[Values | Mapping[str, Values]], list[Any]]:
     """Call a user's function on every row; where it fails, a public constant takes its place."""
-    function = RowFunction(function)
-    swift = guard_step(lambda data: [function(row) for row in _each_row(data)])
-    single = guard_step(function)
+    swift, single = guard_step(asked.ask_each), guard_step(asked)
 
     def one(row: Any) -> Any:
         try:
@@ -131,7 +118,7 @@ def _on_each_row(
             return list(swift(data))
         except BadFunction:  # on some row; guarding each by itself takes longer
             with silence():  # one for all: what they leave is collected once
-                return [one(row) for row in _each_row(data)]
+                return [one(row) for row in list_rows(data)]
 
     return every
 
