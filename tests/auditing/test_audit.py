@@ -113,7 +113,7 @@ class TestVerdicts:
     @pytest.mark.slow
     def test_a_violated_verdict_says_how_often_a_right_mechanism_gets_it(self):
         """One in twenty by default; a verdict that accuses nobody does not say so."""
-        told = "a mechanism that keeps its claim gets this verdict with probability at most"
+        told = "in independent runs gets this verdict with probability at most"
         found = quick(wrong_scale, "histogram", claim=Guarantee(epsilon=0.1), bits=False)
         assert f"{told} 0.05." in found.explain()
         found = quick(

@@ -128,3 +128,11 @@ def test_inputs_of_a_claim_from_private_rows_are_not_shown(private):
     found = audit(lambda rows, rng, size: rows[0] + rng.laplace(size=size), PAIR, **how)
     assert ("[0.0] and [1.0]" in found.explain()) != private
     assert "pair: pair 1" in found.explain()
+
+
+def test_a_function_that_says_no_module_is_audited():
+    """As one that was made by `exec` in a namespace of its own; it was an error of Python."""
+    made = {}
+    exec("def answer(rows, rng): return rows[0] + rng.laplace()", made)
+    made["answer"].__module__ = None
+    assert judged(made["answer"], samples=300, bits=False).verdict == "not refuted"

@@ -35,6 +35,23 @@ class TestIllustration:
         assert round(best.budget, 2) == 12523.72
         assert any("nominal" in text for text in best.warnings)
 
+    @pytest.mark.parametrize(("rate", "epsilon0"), [(1e-5, 0.5), (0.001, 5.0), (0.01, 500.0)])
+    @pytest.mark.parametrize("basis", ["exact", "published"])
+    def test_the_optimum_of_a_small_rate_is_the_cheapest_level(self, rate, epsilon0, basis):
+        """Where costs rise far below epsilon0: four times as much was said to be the least."""
+        model = CostModel(per_person=5500, people=100, rate=rate)
+        costs = [
+            model.cost_at_risk(level, epsilon0, basis=basis)
+            for level in np.geomspace(rate / 100, epsilon0, 2000).tolist()
+        ]
+        assert model.optimum(epsilon0, basis=basis).budget <= min(costs) * (1 + 1e-9)
+
+    @pytest.mark.parametrize("numbers", [(5e-324, 1e300), (1e300, 5e-324), (1.0, 1e-320)])
+    def test_optimum_at_the_ends_of_the_doubles(self, numbers):
+        """A level is found, whatever the rate."""
+        best = CostModel(per_person=1, rate=numbers[0]).optimum(numbers[1])
+        assert 0 <= best.epsilon <= numbers[1]
+
     def test_warning_shows_the_numbers(self):
         """The published basis says why it may over-promise, with risk, delta and tail."""
         text = " ".join(HEALTH_CENTRE.optimum(epsilon0=0.5, basis="published").warnings)

@@ -6,6 +6,10 @@ import datetime
 import enum
 from decimal import Decimal
 from fractions import Fraction
+from ipaddress import IPv6Address
+from pathlib import PurePosixPath
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -91,6 +95,10 @@ def of_frequency(x, s):
     return pd.Series([x, x], index=days)
 
 
+def moment(x, zone):
+    return datetime.datetime(2020, 1, 1, tzinfo=zone) + datetime.timedelta(seconds=x)
+
+
 BESIDE = {
     "slot of a number": lambda x, s: mark(slotted(float)(x), s),
     "slot of a text": lambda x, s: mark(slotted(str)(f"{x:.6f}"), s),
@@ -104,6 +112,9 @@ BESIDE = {
     "mask without dimensions": lambda x, s: [x, np.ma.array(1.0, mask=bool(s))],
     "values of missing keys": defaults,
     "zone": lambda x, s: [x, datetime.datetime(2020, 1, 1, tzinfo=Zone(s))],
+    "zone of noise": lambda x, s: moment(x, (datetime.UTC, None)[s]),
+    "name of a zone": lambda x, s: moment(x, ZoneInfo(("Europe/Rome", "Europe/Oslo")[s])),
+    "end of an interval": lambda x, s: pd.Interval(x, x + 1, closed=("left", "right")[s]),
     "hour again": lambda x, s: [x, datetime.datetime(2020, 1, 1, fold=s)],
     "unit of a moment": lambda x, s: [x, np.datetime64("NaT", "s" if s else "ns")],
     "sign of zero": lambda x, s: [x, -0.0 if s else 0.0],
@@ -178,6 +189,28 @@ def test_what_no_double_holds_of_a_number_is_caught(name):
 
     def noisy(rows, rng):
         return WIDE[name](rows[0], float(rng.laplace()))
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(noisy, PAIRS, claim=1.0, samples=600)
+
+
+TOLD_BY_TEXT = {
+    "interval": lambda value: pd.Interval(value, 100),
+    "path": lambda value: PurePosixPath(f"a/{value}"),
+    "address": lambda value: IPv6Address(int(1e9 * (value + 9))),
+    "number of a thing": lambda value: UUID(int=int(1e9 * (value + 9))),
+    "last digits of one": lambda value: UUID(
+        int=(int(1e9 * abs(value)) % 997 << 64) + round(value)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD_BY_TEXT)
+def test_numbers_of_what_a_library_tells_by_its_text_are_read_through_noise(name):
+    """Noise a hundred times too small passed: no two runs were alike, and no number was seen."""
+
+    def noisy(rows, rng):
+        return TOLD_BY_TEXT[name](rows[0] + float(rng.laplace(scale=0.01)))
 
     with pytest.raises(AssertionError, match="VIOLATED"):
         assert_private(noisy, PAIRS, claim=1.0, samples=600)

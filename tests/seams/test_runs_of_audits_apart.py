@@ -130,3 +130,44 @@ def test_a_batch_that_is_used_again_is_read_before():
             bits=False,
             workers=1,
         )
+
+
+def repeats(rows, rng, size):
+    return [take(rows[0], rng)] * size
+
+
+def flips_at_once(rows, rng, size):
+    return np.full(size, rows[0] if rng.random() < 0.7 else 1 - rows[0])
+
+
+def has_one_threshold(rows, rng, size):
+    return rows[0] + rng.laplace(scale=4, size=(size, 3)) >= rng.laplace(scale=8)
+
+
+def counts_its_calls():
+    made = []
+
+    def answer(rows, rng, size):
+        made.append(size)
+        return [{"call": len(made), "value": take(rows[0], rng)} for _ in range(size)]
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "mechanism", [repeats, flips_at_once, has_one_threshold, counts_its_calls()]
+)
+def test_runs_of_one_call_that_share_a_draw_are_refused(mechanism):
+    """They are few draws, and not many: the first was passed, the second accused."""
+    with pytest.raises(BadFunction, match="not independent"):
+        assert_private(mechanism, [([0.0], [1.0])], claim=1.0, batch=True, bits=False)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0])
+def test_runs_that_are_drawn_anew_are_not_refused(scale):
+    """Whether they are all alike, as a rare failure leaves them, or all different."""
+
+    def answer(rows, rng, size):
+        return np.where(rng.random(size) < 1e-3, np.nan, np.round(rng.laplace(0, scale, size), 3))
+
+    assert_private(answer, [([0.0], [1.0])], claim=1.0, batch=True, bits=False, samples=5_000)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -24,6 +26,8 @@ _LONGEST = 17  # digits that tell a double from all others
 
 def list_lower(part: Any) -> tuple[float, ...]:
     """Give what a double leaves out of a number; nothing of one that is a double."""
+    if isinstance(part, IPv6Address | UUID):
+        part = int(part)
     if isinstance(part, int | np.integer):
         return () if abs(int(part)) <= WHOLE else (_lowest(int(part)),)
     if isinstance(part, Fraction):
@@ -85,6 +89,7 @@ def hash_text(text: str) -> float:
 _NUMBERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((np.datetime64, np.timedelta64), lambda part: part.astype(np.int64)),
     ((bool, int, float, np.bool_, np.number, Decimal, Fraction), lambda part: part),
+    ((IPv4Address, IPv6Address, UUID), lambda part: part.__int__()),
     (str, hash_text),
     (bytes, lambda part: hash_text(repr(part))),
     (timedelta, timedelta.total_seconds),

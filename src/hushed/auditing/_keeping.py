@@ -24,7 +24,7 @@ from hushed.runs._journal import Keep, Run, check_place
 Place = str | PathLike[str] | Keep
 
 # How outputs and counts are written: runs that were kept in another way are made anew.
-_ENCODING = 5
+_ENCODING = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -287,7 +287,7 @@ def _list_function_parts(function: FunctionType) -> Iterator[tuple[str, Any]]:
             continue
     for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
         yield "a default value", value
-    if function.__module__.partition(".")[0] in ("numpy", "scipy", "random"):
+    if (function.__module__ or "").partition(".")[0] in ("numpy", "scipy", "random"):
         return
     for name in _list_names(code):
         if name in function.__globals__:

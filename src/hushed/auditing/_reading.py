@@ -115,7 +115,7 @@ def _write(value: Any, depth: int, found: _Found) -> str:
     if text is not None:
         _note(value, found)
         zone = getattr(value, "tzinfo", None)
-        if zone is not None and not _is_told_by_text(zone):
+        if zone is not None:
             text += f" in {_write(zone, depth + 1, found)}"
         plain = type(value) in _PLAIN or not isinstance(value, _BASES)
         return text if plain else text + _write_attributes(value, depth, found)
@@ -293,8 +293,9 @@ def _note(part: Any, found: _Found) -> None:
         found.kinds.append("float")
         found.leaves.append(part)
         return
-    parts = _split_text(part, found)
-    words = f" {'#'.join(parts[::2])!r}" if len(parts) > 1 else ""
+    bare = _is_told_by_text(part) and np.isnan(list_numbers(part)).all()
+    parts = _split_text(repr(part) if bare else part, found)
+    words = f" {'#'.join(parts[::2])!r}" if len(parts) > 1 or bare else ""
     told = f" {part.__qualname__}" if isinstance(part, type) else ""
     told += " again" if getattr(part, "fold", 0) else ""  # an hour that a clock shows twice
     unit = f" {part.dtype}" if isinstance(part, np.datetime64 | np.timedelta64) else ""

@@ -155,9 +155,9 @@ def _describe_chance(report: AuditReport) -> str:
         return ""
     chance = format_up(float(1 - decimal_of(report.confidence)), 3)
     return (
-        "With a fresh seed a mechanism that keeps its claim gets this verdict with probability "
-        f"at most {chance}. Where a bound is hardly above the claim, repeat the audit with "
-        "another seed."
+        "With a fresh seed a mechanism that keeps its claim in independent runs gets this verdict "
+        f"with probability at most {chance}. Where a bound is hardly above the claim, repeat the "
+        "audit with another seed."
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._trials import may_round_otherwise, run_trials
+from hushed.auditing._independence import require_independent
 from hushed.auditing._keeping import (
     Keeping,
     Place,
@@ -214,17 +215,20 @@ def prepare_runs(
 
     A batch mechanism that raised is run one call at a time from here on, so that a failed run is
     one outcome. Refused are a batch mechanism that gives the same outputs whatever generator it
-    gets, though they vary within a batch, and one whose first runs all fail on all tables: a
-    verdict would be one on the failure.
+    gets, though they vary within a batch, one whose runs depend on each other within a batch, and
+    one whose first runs all fail on all tables: a verdict would be one on the failure.
     """
     with refuse_global_generators() if keep is not None else nullcontext():
         source, probes, seeded = _learn(source, pairs, seed, remark or progress)
+        encoder = choose_encoder(probes)
+        alike = stage_generator(seed, "independence")
+        require_independent(source, encoder, pairs[0].rows, alike)
     keeping = None
     if keep is not None:
         keeping = describe_mechanism(keep, source, name, private=private)
     return Runs(
         source=source,
-        encoder=choose_encoder(probes),
+        encoder=encoder,
         seed=seed,
         workers=workers,
         progress=progress,

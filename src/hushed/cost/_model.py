@@ -32,6 +32,7 @@ from hushed.errors import NotFeasible, ParameterError
 Basis = Literal["exact", "loss", "published"]
 
 CURRENCY = " in the currency of the model, all people together"
+_SMALLEST = 5e-324  # the smallest double above 0
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _WHY_NOT = {
     "published": (
@@ -272,8 +273,9 @@ class CostModel(Shown):
 
         Notes
         -----
-        The cost is not convex for ``epsilon0 >= 1.5``, so the minimum is bracketed on a grid of
-        400 levels and then narrowed by golden sections; no convexity is assumed.
+        The cost is not convex for ``epsilon0 >= 1.5``, so the minimum is bracketed on a grid and
+        then narrowed by golden sections; no convexity is assumed. The grid has 200 even levels, and
+        50 to a decade from a thousandth of the rate on, below which a level costs nothing.
         """
         epsilon0 = read("epsilon0", epsilon0, up=True)
         _confidence(epsilon0, epsilon0, basis, dims)
@@ -281,7 +283,7 @@ class CostModel(Shown):
         def value(level: float) -> float:
             return self.cost_at_risk(level, epsilon0, basis=basis, dims=dims)
 
-        best = _minimum(value, epsilon0)
+        best = _minimum(value, min(self.rate / 1000, epsilon0 / 10_000), epsilon0)
         return Optimum(
             epsilon=best,
             epsilon0=epsilon0,
@@ -403,9 +405,10 @@ def _warnings(
     return (_WHY_NOT[basis], numbers)
 
 
-def _minimum(value: Callable[[float], float], end: float) -> float:
-    """Lowest point on ``(0, end]``: best of a grid, narrowed by golden sections."""
-    grid = [end * math.pow(10.0, i / 50.0 - 4.0) for i in range(200)]
+def _minimum(value: Callable[[float], float], start: float, end: float) -> float:
+    """Lowest point on ``[start, end]``: best of a grid, narrowed by golden sections."""
+    steps = math.ceil(50 * (math.log10(end) - math.log10(max(start, _SMALLEST))))
+    grid = [end * math.pow(10.0, -i / 50.0) for i in range(1, steps + 1)]
     grid = sorted({*grid, *(end * i / 200.0 for i in range(1, 201))})
     costs = [value(level) for level in grid]
     i = min(range(len(grid)), key=costs.__getitem__)
