@@ -121,7 +121,12 @@ class Worker:
 
     def _end_late(self) -> None:
         self._late = True
-        self._process.kill()
+        self._kill()
+
+    def _kill(self) -> None:
+        """End it, and what a function has started in it, which would keep rows when it is gone."""
+        with suppress(OSError):  # nobody is left
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
@@ -130,7 +135,7 @@ class Worker:
     def stop(self) -> None:
         """End it from outside, while another thread waits for it."""
         self._stopped = True
-        self._process.kill()
+        self._kill()
 
     def was_stopped(self) -> bool:
         """Whether somebody else has ended it, and not what it did; waits until it is gone."""
@@ -140,7 +145,7 @@ class Worker:
 
     def end(self) -> None:
         """End it at once."""
-        self._process.kill()
+        self._kill()
         self._process.wait()
         self._line.close()
         shutil.rmtree(self._place, ignore_errors=True)  # what was killed left its rows there
