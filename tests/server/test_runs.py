@@ -257,7 +257,7 @@ def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil, tmp_path):
     )
     server.stdin.write(json.dumps(told))
     server.stdin.close()
-    wait_for(lambda: (tmp_path / "doing.child").exists())
+    wait_for((tmp_path / "doing.child").exists)
     children = f"/proc/{server.pid}/task/{server.pid}/children"
     (worker,) = map(int, Path(children).read_text().split())
     server.kill()
