@@ -26,6 +26,7 @@ _MOST_ASKED = 1000  # of one process
 _LONGEST = 500_000_000  # bytes of what a process tells: databases store twice as much in a row
 _PEEKED = 16 * 1024  # bytes that are looked at before they are taken
 _FOLDER = str(Path(__file__).parents[2])  # where the package lies
+_TEMPORARY = ("TMPDIR", "JOBLIB_TEMP_FOLDER")  # of what a function starts: it is removed, too
 _FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
 
 
@@ -54,7 +55,7 @@ class Worker:
                         stdin=theirs.fileno(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
-                        env=environment() | {PLACE: self._place},
+                        env=environment() | dict.fromkeys((PLACE, *_TEMPORARY), self._place),
                         start_new_session=True,  # Ctrl-C ends the server, and the server ends this
                     )
             except OSError:  # no place on the disk, no process or no file to be had
