@@ -321,11 +321,39 @@ def test_a_signed_answer_to_another_question_is_none_to_this_one(team, tmp_path,
     old.append(json.dumps({"id": first.request, "state": "answered"}).encode())
     assert asked.count().release(epsilon=0.1, key="first").values == first.values
     for question, epsilon in ((asked.filter("cost > 3").count(), 0.1), (asked.count(), 0.2)):
-        with pytest.raises(ParameterError, match="another question, or another price"):
+        with pytest.raises(ParameterError, match="another question, another price"):
             question.release(epsilon=epsilon)
+    with pytest.raises(ParameterError, match="another request"):  # the same one, asked again
+        asked.count().release(epsilon=0.1, key="second")
     old.clear()
-    assert sorted(each.entry for each in client.recover()) == [2, 3]
-    assert team.charges() == 3
+    assert sorted(each.entry for each in client.recover()) == [2, 3, 4]
+    assert team.charges() == 4
+
+
+@pytest.mark.slow
+def test_a_signed_answer_that_is_sent_for_another_request_is_none(team, tmp_path, monkeypatch):
+    """Also where it is read again by its id, and where only a type was changed on the way."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    honest, changed = sender(team), []
+
+    def swap(method, path, headers, body):
+        if changed and path.endswith(("/answer", "/certificate")):
+            path = path.replace(two.request, one.request)
+        status, told, found = honest(method, path, headers, body)
+        if path.endswith("/answer") and len(changed) > 1:
+            found = found.replace(b'"version": 1', b'"version": true')
+        return status, told, found
+
+    client = connect("http://127.0.0.1:8642", team.ana, send=swap)
+    asked = client.table("stays").bound_contributions(max_rows_per_user=1).count()
+    one, two = (asked.release(epsilon=0.1, key=key) for key in ("one", "two"))
+    assert client.answer(two.request).values == two.values
+    changed.append("request")
+    with pytest.raises(ParameterError, match="another request"):
+        client.answer(two.request)
+    changed.append("type")
+    with pytest.raises(ParameterError, match="certificate is of another answer"):
+        client.answer(one.request)
 
 
 def test_making_a_server_leaves_nothing_behind_and_nothing_open(tmp_path):

@@ -57,6 +57,18 @@ def test_a_grid_below_a_microsecond_is_none() -> None:
         assert readable_at(charged, done, grid) == readable_at(charged, done, 0.0) == done
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["https://", "https:///x", "https://x y", "https://x:port", "http://127.0.0.1.example.org"],
+)
+def test_a_public_address_names_a_host(url: str) -> None:
+    """Whoever named none was answered, and one that begins as this computer was taken for it."""
+    with pytest.raises(ValidationError):
+        parse_settings(f'[server]\npublic_url = "{url}"\n')
+    for good in ("https://x", "https://x:8443/path", "http://127.0.0.1:8642", "http://[::1]:8642"):
+        parse_settings(f'[server]\npublic_url = "{good}"\n')
+
+
 @pytest.mark.parametrize("name", ["run_memory", "check_memory"])
 def test_the_largest_memory_is_one_that_a_kernel_takes(name: str) -> None:
     """What no kernel takes failed every run, after the charge."""

@@ -164,14 +164,14 @@ def test_a_signed_release_of_another_function_is_none_of_this_one(team, tmp_path
     )
     old.append(json.dumps({"id": mean.request, "state": "answered"}).encode())
     assert client.function("mean_cost").release(epsilon=0.1, key="mean").value == mean.value
-    with pytest.raises(ParameterError, match="another question, or another price"):
+    with pytest.raises(ParameterError, match="another question, another price"):
         client.function("talking").release(epsilon=0.1)
     old.clear()
     (again,) = client.recover()
     assert (again.entry, again.request == mean.request) == (2, False)
     old.append(json.dumps({"id": mean.request, "state": "answered"}).encode())
     later = replace(client.function("mean_cost"), record="0" * 64)  # registered since, by its name
-    with pytest.raises(ParameterError, match="another question, or another price"):
+    with pytest.raises(ParameterError, match="another question, another price"):
         later.release(epsilon=0.1)
 
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 # What a process does in place of reading rows: it is written in a file.
 EVIL = f"""
-import ctypes, json, os, signal, sys, time
+import ctypes, json, os, signal, subprocess, sys, time
 
 def spoil(run):
     def spoiled(ready, plan, beta, clock, left_out=None):
@@ -44,6 +44,9 @@ def spoil(run):
             import tempfile
             with open(tempfile.mkdtemp(prefix="hushed-") + "/spilt", "w") as file:
                 file.write("{CANARY}")
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            with open(os.environ["HUSHED_TEST_EVIL"] + ".child", "w") as file:
+                file.write(f"{{child.pid}}\\n")
             time.sleep(600)
         if doing == "eat":
             import numpy as np
@@ -97,6 +100,15 @@ def evil(tmp_path, monkeypatch):
         team.desk.runners.processes.close()
 
 
+def is_gone(tmp_path):
+    """Whether what a run has started was ended with it; nobody may have asked for its end."""
+    pid = (tmp_path / "doing.child").read_text().strip()
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 @pytest.mark.parametrize(
     ("doing", "reason"),
     [
@@ -129,6 +141,8 @@ def test_a_run_that_goes_wrong_has_failed_and_others_go_on(
     assert team.charges() == 2
     wait_for(lambda: not team.desk.runners.processes._busy)
     assert not list(tmp_path.rglob("spilt"))  # what is killed leaves no rows on the disk
+    if doing == "hang":  # nor in a process that it has started, as for several processors
+        wait_for(lambda: is_gone(tmp_path))
 
 
 def finish(team, request):
@@ -243,13 +257,14 @@ def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil, tmp_path):
     )
     server.stdin.write(json.dumps(told))
     server.stdin.close()
-    wait_for(team.begun.exists)
+    wait_for((tmp_path / "doing.child").exists)
     children = f"/proc/{server.pid}/task/{server.pid}/children"
     (worker,) = map(int, Path(children).read_text().split())
     server.kill()
     server.wait(10)
     wait_for(lambda: not Path(f"/proc/{worker}/stat").exists())
     wait_for(lambda: not list(tmp_path.rglob("spilt")))
+    wait_for(lambda: is_gone(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -269,8 +269,9 @@ def test_a_process_ends_with_its_server(monkeypatch):
     told = Path(f"/proc/{worker._process.pid}/environ")
     if told.exists():
         assert b"HUSHED_TOKEN" not in told.read_bytes()
+        assert f"JOBLIB_TEMP_FOLDER={worker._place}".encode() in told.read_bytes()
     worker._line.close()
-    assert worker._process.wait(60) == 0
+    assert worker._process.wait(60) == -signal.SIGKILL
 
 
 class Stub:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 import uuid
@@ -39,7 +38,8 @@ from hushed.errors import (
 )
 from hushed.releasing._stored import read_release
 from hushed.statements import Statement, key_id, open_signed
-from hushed.statements._statement import REGISTERED, list_registered
+from hushed.statements._readings import canonical
+from hushed.statements._statement import ASKED, REGISTERED, digest_asked, list_registered
 from hushed.tables import Answer, Query
 from hushed.tables._query import Query as TypedQuery
 
@@ -214,10 +214,15 @@ class Client(Named, Shown):
             If it failed after the charge, which stays; or was deleted since, for the server keeps
             answers for a time.
         ParameterError
-            If certificate and answer do not belong together, or the signature is another's: also
-            that of a new key of the server, where the key was given to `connect`.
+            If certificate, answer and request do not belong together, or the signature is
+            another's: also that of a new key of the server, where the key was given to `connect`.
         """
-        return self._read(_find_id(_complete(request, self.requests)))
+        identity = _find_id(_complete(request, self.requests))
+        found = self._read(identity)
+        key = self.line.read(f"/v1/requests/{identity}", "key")["key"]
+        if not _is_of(self._open(found.envelope), identity, key):
+            raise ParameterError("what was sent is the answer to another request: tell the steward")
+        return found
 
     def _read(
         self, identity: str, ends: float = math.inf, waits: Waits | None = None
@@ -229,7 +234,7 @@ class Client(Named, Shown):
         envelope = self.line.ask("GET", f"{path}/certificate", ends=ends, waits=waits)[1]
         read_object(envelope)
         statement = self._open(envelope.decode())
-        if json.loads(statement.record) != told:
+        if statement.record != canonical(told):  # to Python, 1 and true are equal
             raise ParameterError("the certificate is of another answer: tell the steward")
         entry = None if statement.entry is None else statement.entry.number
         if told.get("schema") == "hushed release":
@@ -488,8 +493,8 @@ class Client(Named, Shown):
         answer = self._read_paid(pending, told["id"], ends)
         if not self._answers(pending, answer):  # signed, and sent again for this one
             raise ParameterError(
-                "what was sent is the answer to another question, or another price, than was "
-                "asked: tell the steward; client.recover() asks for this one again, at no cost"
+                "what was sent is the answer to another question, another price, or another "
+                "request: tell the steward; client.recover() asks for this one again, at no cost"
             )
         forget_pending(self.pending, pending.key)
         return answer
@@ -516,6 +521,8 @@ class Client(Named, Shown):
         promise = paid.guarantee
         priced = math.isclose(promise.epsilon, body["epsilon"]) and promise.delta <= body["delta"]
         if statement.data != pending.dataset or not priced:
+            return False
+        if not _is_of(statement, answer.request, pending.key):
             return False
         if not isinstance(answer, ServedAnswer):
             wanted = f"{REGISTERED}{pending.function}"
@@ -574,6 +581,11 @@ class Client(Named, Shown):
         """Keep a request that was refused: it is read if it arrived before, and not asked anew."""
         with suppress(OSError):
             write_pending(self.pending, replace(pending, unseen=True))
+
+
+def _is_of(statement: Statement, request: str, key: str) -> bool:
+    """Whether a certificate is that of this request; servers of before do not tell."""
+    return statement.versions.get(ASKED) in (None, digest_asked(request, key))
 
 
 def _say_left(key: str) -> str:

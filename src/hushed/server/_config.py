@@ -55,6 +55,14 @@ def _check_network(value: str) -> str:
     return value
 
 
+def _names_server(url: str) -> bool:
+    """Whether an address names a host, this computer where it is http, and asks nothing."""
+    parts = urlsplit(url)
+    there = parts.scheme == "https" or parts.hostname in ("127.0.0.1", "::1")
+    plain = not {"?", "#", "@", " "} & set(url)
+    return plain and bool(parts.hostname) and there and parts.port != 0
+
+
 Network = Annotated[StrictStr, AfterValidator(_check_network)]
 
 
@@ -158,7 +166,7 @@ class ServerSettings(_Section):
         url = self.public_url
         if url is not None and not url.startswith(("https://", "http://127.0.0.1", "http://[::1]")):
             raise ValueError("public_url begins with https://")
-        if url is not None and {"?", "#", "@"} & set(url):
+        if url is not None and not _names_server(url):
             raise ValueError("public_url is https://NAME or https://NAME/PATH, and nothing more")
         return self
 

@@ -73,7 +73,7 @@ from hushed.server._requests import (
 from hushed.server._runners import Failed, Interrupted, Unread
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
-from hushed.statements._statement import REGISTERED
+from hushed.statements._statement import ASKED, REGISTERED, digest_asked
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -451,7 +451,8 @@ def certify_answer(
         note=entry.note,
         actor=actor,
         entry=found,
-        software={f"{REGISTERED}{name}": digest for name, digest in known.items()},
+        software={f"{REGISTERED}{name}": digest for name, digest in known.items()}
+        | {ASKED: digest_asked(request.id, request.key)},
     )
 
 

@@ -26,6 +26,7 @@ _MOST_ASKED = 1000  # of one process
 _LONGEST = 500_000_000  # bytes of what a process tells: databases store twice as much in a row
 _PEEKED = 16 * 1024  # bytes that are looked at before they are taken
 _FOLDER = str(Path(__file__).parents[2])  # where the package lies
+_TEMPORARY = ("TMPDIR", "JOBLIB_TEMP_FOLDER")  # of what a function starts: it is removed, too
 _FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
 
 
@@ -54,7 +55,7 @@ class Worker:
                         stdin=theirs.fileno(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL,
-                        env=environment() | {PLACE: self._place},
+                        env=environment() | dict.fromkeys((PLACE, *_TEMPORARY), self._place),
                         start_new_session=True,  # Ctrl-C ends the server, and the server ends this
                     )
             except OSError:  # no place on the disk, no process or no file to be had
@@ -121,7 +122,12 @@ class Worker:
 
     def _end_late(self) -> None:
         self._late = True
-        self._process.kill()
+        self._kill()
+
+    def _kill(self) -> None:
+        """End it, and what a function has started in it, which would keep rows when it is gone."""
+        with suppress(OSError):  # nobody is left
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
@@ -130,7 +136,7 @@ class Worker:
     def stop(self) -> None:
         """End it from outside, while another thread waits for it."""
         self._stopped = True
-        self._process.kill()
+        self._kill()
 
     def was_stopped(self) -> bool:
         """Whether somebody else has ended it, and not what it did; waits until it is gone."""
@@ -140,7 +146,7 @@ class Worker:
 
     def end(self) -> None:
         """End it at once."""
-        self._process.kill()
+        self._kill()
         self._process.wait()
         self._line.close()
         shutil.rmtree(self._place, ignore_errors=True)  # what was killed left its rows there

@@ -84,7 +84,7 @@ def main(place: str) -> None:
     except (EOFError, OSError):  # the server is gone
         pass
     finally:  # whoever watches may be slower than the end
-        shutil.rmtree(place, ignore_errors=True)
+        _end(place)
 
 
 def _end_with_server(line: int, place: str) -> None:
@@ -92,8 +92,13 @@ def _end_with_server(line: int, place: str) -> None:
     watched = select.poll()
     watched.register(line, 0)  # that nobody is there any more is told without being asked for
     watched.poll()
+    _end(place)
+
+
+def _end(place: str) -> None:
+    """Leave no row, neither on the disk nor in what a function has started: that is a group."""
     shutil.rmtree(place, ignore_errors=True)
-    os._exit(0)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _SCHEMA, _VERSION = "hushed statement", 1
 _LONGEST = 50_000_000  # characters of a file
 _LONGEST_TEXT = 10_000
 REGISTERED = "function "  # among the versions: the name that a team server gave it follows
+ASKED = "asked as"  # among them, too: the request of a team server that it answers
 _COMPUTED = ("facts", "guarantee")  # mathematical libraries differ in the last digits
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -95,7 +96,8 @@ class Statement(Shown):
         The charge behind it.
     versions : dict of str
         Software that wrote it; of a function that a team server has registered, as ``"function
-        NAME"``, the digest of what was registered.
+        NAME"``, the digest of what was registered; of the answer of a team server, as ``"asked
+        as"``, a digest of the id and the key of the request.
     created : str
         Time, ISO 8601 in UTC.
 
@@ -318,6 +320,11 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
 def list_registered(statement: Statement) -> list[tuple[str, str]]:
     """List the registered function, as the server named it, and the digest of its record."""
     return [each for each in statement.versions.items() if each[0].startswith(REGISTERED)]
+
+
+def digest_asked(request: str, key: str) -> str:
+    """Digest which request of a team server is answered: of ids and keys it tells nothing."""
+    return hashlib.sha256(f"{request}\n{key}".encode()).hexdigest()
 
 
 def _name_missing(statement: Statement) -> str:
