@@ -63,7 +63,7 @@ class Worker:
             begun.pop_all()
         self._line = Connection(ours.detach())
         self._ready = False
-        self._stopped = self._late = False
+        self._stopped = self._late = self._gone = False
         self.asked = 0
 
     def wait(self) -> None:
@@ -125,13 +125,21 @@ class Worker:
         self._kill()
 
     def _kill(self) -> None:
-        """End it, and what a function has started in it, which would keep rows when it is gone."""
-        with suppress(OSError):  # nobody is left
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """End it, and what a function has started in it, which would keep rows when it is gone.
+
+        Once, where it is gone: its number may be that of another group later.
+        """
+        if not self._gone:
+            self._gone = self._process.poll() is not None
+            with suppress(OSError):  # nobody is left
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def is_alive(self) -> bool:
         """Whether it still runs."""
-        return self._process.poll() is None
+        if self._process.poll() is None:
+            return True
+        self._kill()
+        return False
 
     def stop(self) -> None:
         """End it from outside, while another thread waits for it."""
@@ -141,13 +149,16 @@ class Worker:
     def was_stopped(self) -> bool:
         """Whether somebody else has ended it, and not what it did; waits until it is gone."""
         with suppress(subprocess.TimeoutExpired):
-            return self._process.wait(_ENDING_SECONDS) in _FROM_OUTSIDE or self._stopped
+            ended = self._process.wait(_ENDING_SECONDS)
+            self._kill()
+            return ended in _FROM_OUTSIDE or self._stopped
         return False
 
     def end(self) -> None:
         """End it at once."""
         self._kill()
         self._process.wait()
+        self._gone = True
         self._line.close()
         shutil.rmtree(self._place, ignore_errors=True)  # what was killed left its rows there
 

@@ -81,10 +81,10 @@ def main(place: str) -> None:
         while True:
             told = json.loads(line.recv_bytes())
             line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
-    except (EOFError, OSError):  # the server is gone
-        pass
-    finally:  # whoever watches may be slower than the end
+    except (EOFError, OSError):  # the server is gone, and whoever watches may be slower
         _end(place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _end_with_server(line: int, place: str) -> None:
