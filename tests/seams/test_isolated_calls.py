@@ -4,6 +4,7 @@ The functions are local, so that they reach the fresh processes by value.
 """
 
 import contextlib
+import importlib
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from hushed._functions._isolation import Isolation, Limits, call_isolated
+from hushed.errors import BadFunction
 
 SMALL = Limits(cpu_seconds=0.4, idle_seconds=0.4, memory=200 * 2**20, disk=2**20)
 
@@ -96,6 +98,29 @@ def test_nothing_is_kept_from_one_call_to_the_next(folder):
     )
     assert found.tolist() == [[0.0] * 14] * 2
     assert os.listdir(folder) == []
+
+
+def test_no_call_starts_calls_of_its_own():
+    """A file that released blocks as it was imported started processes without end."""
+
+    def nested(rows):
+        from hushed._functions._isolation import call_isolated
+
+        return call_isolated(lambda part: part.sum(), [rows])[0]
+
+    assert np.isnan(call_isolated(nested, [np.ones(2)])).all()
+
+
+@pytest.mark.slow
+def test_a_file_that_releases_blocks_as_it_is_imported_is_refused(folder, monkeypatch):
+    """Its function is loaded by importing it again, and the refusal says what to do."""
+    (folder / "releases_at_once.py").write_text(
+        "import numpy as np\nimport hushed as hs\n\n\ndef f(rows):\n    return rows.mean()\n\n\n"
+        "hs.release(f, np.zeros(80), hs.Blocks(low=0, high=1, epsilon=2, aggregate='mean'))\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    with pytest.raises(BadFunction, match="__main__"):
+        importlib.import_module("releases_at_once")
 
 
 @pytest.mark.slow

@@ -324,7 +324,7 @@ CHOICES = {
     "noisy-max": (lambda moved: hs.NoisyMax(moved, epsilon=1), [{"index": 5, "gap": 1.0}]),
     "top-k": (
         lambda moved: hs.TopK(2, moved, epsilon=1),
-        [{"numbers": [1, 5], "shape": [2]}, {"numbers": [1, 1], "shape": [2]}],
+        [{"numbers": each, "shape": [len(each)]} for each in ([1, 5], [1, 1], [1], [0, 1, 2])],
     ),
 }
 

@@ -52,6 +52,10 @@ _NO_DEVICES = {
 }
 
 
+class NestedCalls(RuntimeError):
+    """Calls that were to be started within a call."""
+
+
 class Process:
     """A process that serves one call.
 
@@ -223,6 +227,12 @@ class _Meter:
             or asleep > limits["idle_seconds"] + _MARGIN
             or written > limits["disk"]
         )
+
+
+def require_no_call() -> None:
+    """Refuse to start calls within one: a file that asks when it is imported would never end."""
+    if getattr(sys.modules.get("__main__"), "__file__", "") == _PROGRAM:
+        raise NestedCalls("an isolated call cannot start others")
 
 
 def _choose_environment(ours: Mapping[str, str], folder: str) -> dict[str, str]:

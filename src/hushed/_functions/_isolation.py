@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from hushed._functions._isolated_messages import pack_part, pack_work
-from hushed._functions._isolated_process import Process
+from hushed._functions._isolated_process import Process, require_no_call
 from hushed._functions._limits import Limits, count_workers, require_linux
 from hushed._ground.checks import is_whole, require_count
 from hushed._ground.types import Floats
@@ -87,6 +87,7 @@ class Isolation:
         modules: Sequence[str] = (),
     ) -> None:
         require_linux()
+        require_no_call()
         if labels is not None and shape != ():
             raise ParameterError("labels are single answers: leave out the shape")
         self._calls = require_count("calls", calls, least=0)
@@ -278,7 +279,8 @@ class Isolation:
             raise BadFunction(
                 f"the function cannot be loaded in a fresh process: that raised {reason}; what it "
                 "needs must be importable there, by absolute paths, and without what was set up "
-                "in this process"
+                "in this process; a file that it is imported from releases nothing while it is "
+                'imported: below `if __name__ == "__main__":`'
             )
         if process.ready:
             self._failures = 0

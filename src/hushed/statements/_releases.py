@@ -23,6 +23,7 @@ from hushed.mechanisms._bound_search import BoundSearch
 from hushed.mechanisms._registry import STATISTIC_MECHANISMS
 from hushed.releasing import Certificate, Release
 from hushed.releasing._blocks import rebuild_blocks
+from hushed.releasing._certificate import MechanismRecord
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._names import list_named, name_chosen, name_numbers, name_value
 from hushed.releasing._neighbour_words import name_average
@@ -43,7 +44,7 @@ _TYPES = {
     "gaussian": "as many floats as it says",
     "exponential": "the number of a candidate",
     "noisy-max": "the number of a candidate, with a gap",
-    "top-k": "numbers of candidates, each once",
+    "top-k": "as many numbers of candidates as it says, each once",
 }
 _OF_BLOCKS = {"exponential": "block", "votes": "vote", "stable": "block"}
 
@@ -105,7 +106,7 @@ def _check_value(value: Any, certificate: Certificate) -> None:
     """Refuse a value that is not of the size and the type that the certificate speaks of."""
     made = certificate.mechanism
     wanted = None if made.stated else _TYPES.get(made.name)
-    if wanted is not None and not _fits(value, made.name, made.values):
+    if wanted is not None and not _fits(value, made):
         raise ParameterError(
             f"the release is no value of the mechanism {made.name}, which its certificate names: "
             f"that gives {wanted}"
@@ -173,8 +174,9 @@ def _is_candidate(value: Any, certificate: Certificate) -> bool:
     return bool(np.isclose(search.candidates, size, rtol=1e-9, atol=0).any())
 
 
-def _fits(value: Any, name: str, values: int) -> bool:
+def _fits(value: Any, made: MechanismRecord) -> bool:
     """Whether a mechanism of hushed could have given a value."""
+    name, values = made.name, made.values
     if name in ("laplace", "gaussian"):
         whole = isinstance(value, np.ndarray) and value.dtype == np.float64
         return whole or (type(value) is float and values == 1)
@@ -183,7 +185,8 @@ def _fits(value: Any, name: str, values: int) -> bool:
     if isinstance(value, Winner) or name == "noisy-max":
         return isinstance(value, Winner) and name == "noisy-max" and _is_winner(value, values)
     chosen = value.tolist() if isinstance(value, np.ndarray) and value.dtype == np.int64 else []
-    return 0 < len(chosen) == len(set(chosen)) and all(0 <= each < values for each in chosen)
+    whole = len(chosen) == len(set(chosen)) == made.parameters.get("k")
+    return whole and all(0 <= each < values for each in chosen)
 
 
 def _is_winner(value: Winner, values: int) -> bool:
