@@ -151,7 +151,9 @@ def test_people_who_were_not_named_are_named_under_another_name(tmp_path):
     file.write_text(file.read_text() + 'user = "who"\n')
     refused = run(folder, "confirm", "more")
     assert refused.exit_code == 2
-    assert "add the data set under another name" in " ".join(refused.stderr.split())
+    said = " ".join(refused.stderr.split())
+    assert "add the data set under another name" in said
+    assert "hushed ledger open with --neighbours add-remove --unit user" in said
     text = file.read_text()
     file.write_text(text[: text.index("[dataset.more]")])
     missed = run(folder, "add", "people", *words, "--user", "who", "--keys", "wad=A")
@@ -373,14 +375,54 @@ def test_an_invitation_is_done_where_other_shares_cannot_be_read(tmp_path, monke
         raise LedgerUnavailable("it is busy")
 
     make_folder(tmp_path)
-    monkeypatch.setattr(_setup, "list_shares_of", fail)
+    monkeypatch.setattr(_setup, "list_held", fail)
     done = run(tmp_path / "stats", "invite", "ana")
     assert done.exit_code == 0
     assert done.stdout.startswith("hsh_")
     told = run(tmp_path / "stats", "invite", "ana", "--json")
     assert json.loads(told.stdout)["other_shares"] is None
     said = " ".join(done.stderr.split())
-    assert "other shares of ana could not be read: hushed serve people lists them" in said
+    assert "other shares of ana could not be read" in said
+
+
+def test_an_older_token_that_still_counts_is_told(tmp_path):
+    """Whoever invites again, to change a share, is not left with a door that nobody knows of."""
+    tokens = make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    assert json.loads(run(folder, "invite", "ana", "--json").stdout)["other_tokens"] == 1
+    said = " ".join(run(folder, "invite", "ana").stderr.split())
+    assert "ana has 2 older that count, too" in said
+    assert run(folder, "revoke", "ana").exit_code == 0
+    assert "that count, too" not in run(folder, "invite", "ana").stderr
+    assert tokens["ana"] not in said
+
+
+@pytest.mark.parametrize("size", ["0.3", "0.30"])
+def test_what_is_set_aside_stays_so_where_the_same_share_is_given_without_it(tmp_path, size):
+    """As after a restoration, when everybody is invited again: nothing is left to nobody."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    assert run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve").exit_code == 0
+    told = json.loads(run(folder, "invite", "cy", "--share", f"stays={size}", "--json").stdout)
+    assert (told["shares"][0]["new"], told["shares"][0]["reserved"]) == (False, True)
+    said = " ".join(run(folder, "invite", "cy", "--share", f"stays={size}").stderr.split())
+    assert "cy has this share of stays already, set aside: 0.3 of 0.3 is left" in said
+    assert "share of stays 0.3, 0.3 left, set aside" in run(folder, "people").stdout
+
+
+def test_what_is_set_aside_stays_so_where_the_budget_has_a_gamma(tmp_path):
+    """A share that is set aside has none, a cap has: they are the same share all the same."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    limit = Guarantee(epsilon=1.0, gamma=0.1, neighbours="add-remove", unit="user")
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        ledger.open_budget("wider", limit)
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace('budget = "stays"', 'budget = "wider"'))
+    assert run(folder, "confirm", "stays").exit_code == 0
+    assert run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve").exit_code == 0
+    told = json.loads(run(folder, "invite", "cy", "--share", "stays=0.3", "--json").stdout)
+    assert (told["shares"][0]["new"], told["shares"][0]["reserved"]) == (False, True)
 
 
 def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):

@@ -18,7 +18,7 @@ from hushed.client._tokens import find_token
 from hushed.errors import ParameterError
 from hushed.server._config import source_of
 from hushed.server._opening import open_own
-from hushed.server._setup import check_server, list_shares_of, show_people
+from hushed.server._setup import check_server, list_held, show_people
 from hushed.tables._requests import read_grouping
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_token_that_nobody_could_read_is_told_with_what_was_done(tmp_path, unr
     said = " ".join(found.stderr.split())
     assert "eve is in, with all shares that were named" in said
     assert "hushed serve invite eve makes another one and keeps the shares" in said
-    assert list_shares_of(folder, "eve") == ("stays",)
+    assert list_held(folder, "eve")[0] == ("stays",)
     assert run(folder, "invite", "eve").stdout.startswith("hsh_")
     (eve,) = (each for each in show_people(folder)[0] if each.name == "eve")
     assert len(eve.tokens) == 2

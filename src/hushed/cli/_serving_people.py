@@ -94,11 +94,12 @@ def invite(
         result.update(shares=[_show_share(each) for each in given])
         if len(given) < len(shares):
             print_note("the shares are given; what is left of them could not be read")
-        others = _find_others(folder, person, {name for name, _ in shares})
-        result.update(other_shares=others)
+        others, more = _find_others(folder, person, {name for name, _ in shares})
+        result.update(other_shares=others, other_tokens=more)
         if others is None:
             print_note(
-                f"other shares of {person} could not be read: hushed serve people lists them"
+                f"other shares of {person} could not be read, nor other tokens: hushed serve "
+                "people lists them"
             )
         if not json:
             print_line(token)
@@ -113,16 +114,25 @@ def invite(
                     f"{person} has a share of {other}, too, as before: hushed serve revoke "
                     f"{person} --share {other} takes it away"
                 )
+            if more:
+                print_note(
+                    f"{person} has {more} older that count, too, tokens or what opens the pages: "
+                    f"hushed serve people lists them, and hushed serve revoke {person} --token ID "
+                    "stops one"
+                )
 
 
-def _find_others(folder: Path, person: str, named: set[str]) -> list[str] | None:
-    """Find the shares that somebody has besides; the invitation is done, whatever this finds."""
-    from hushed.server._setup import list_shares_of  # noqa: PLC0415
+def _find_others(
+    folder: Path, person: str, named: set[str]
+) -> tuple[list[str], int] | tuple[None, None]:
+    """Find what somebody has besides, shares and how many tokens; the invitation is done."""
+    from hushed.server._setup import list_held  # noqa: PLC0415
 
     try:
-        return sorted({*list_shares_of(folder, person)} - named)
+        shares, tokens = list_held(folder, person)
     except HushedError:
-        return None
+        return None, None
+    return sorted({*shares} - named), len(tokens) - 1
 
 
 def _show_share(given: Given) -> dict[str, object]:
@@ -144,10 +154,11 @@ def _say_share(person: str, given: Given) -> Iterator[str]:
     dataset, size = given.grant.dataset, format_up(given.limit.epsilon)
     spent = format_up(given.spent_before)
     if not given.new:
+        aside = ", set aside" if given.grant.reserved else ""
         left = format_down(given.left)
         yield (
-            f"{person} has this share of {dataset} already: {left} of {size} is left; another size "
-            "would count in full from now on"
+            f"{person} has this share of {dataset} already{aside}: {left} of {size} is left; "
+            "another size would count in full from now on"
         )
     elif given.spent_before:
         yield (

@@ -252,12 +252,7 @@ def stop_tokens(folder: Path, name: str, token: str | None = None) -> tuple[list
     _, ledger = open_server(folder)
     with ledger:
         person = _find_person(ledger, name)
-        now = datetime.now(UTC)
-        open_ones = [
-            each["id"]
-            for each in person["tokens"]
-            if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > now
-        ]
+        open_ones = _list_open(person)
         if token is None:
             return open_ones, set_active(ledger, person["id"], False, actor=MACHINE)
         if token not in open_ones:
@@ -275,12 +270,22 @@ def end_share(folder: Path, name: str, dataset: str) -> int:
         return take_share(ledger, _find_person(ledger, name)["id"], dataset, actor=MACHINE)
 
 
-def list_shares_of(folder: Path, name: str) -> tuple[str, ...]:
-    """List the data sets of which somebody has a share."""
+def list_held(folder: Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List the data sets of which somebody has a share, and the tokens of theirs that count."""
     _, ledger = open_server(folder)
     with ledger:
-        found = list_grants(ledger, _find_person(ledger, name)["id"])
-        return tuple(each.dataset for each in found)
+        person = _find_person(ledger, name)
+        shares = tuple(each.dataset for each in list_grants(ledger, person["id"]))
+        return shares, tuple(_list_open(person))
+
+
+def _list_open(person: Mapping[str, Any]) -> list[str]:
+    now = datetime.now(UTC)
+    return [
+        each["id"]
+        for each in person["tokens"]
+        if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > now
+    ]
 
 
 def _find_person(ledger: Ledger, name: str) -> dict[str, Any]:
