@@ -245,7 +245,8 @@ def test_a_share_that_changed_its_kind_is_charged_where_the_answer_stands(team, 
     path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
 
     def give(aside):
-        share = {"epsilon": 0.3, "reserve": aside}
+        size = 0.3 if aside else 0.4  # of the same size, what is set aside would stay so
+        share = {"epsilon": size, "reserve": aside}
         assert team.send("PUT", path, team.sam, json=share).status_code == 200
 
     give(not reserve)

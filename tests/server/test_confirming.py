@@ -8,8 +8,10 @@ import time
 import duckdb
 import pytest
 from tests.server.conftest import make_folder, open_team
+from typer.testing import CliRunner
 
 from hushed import Guarantee
+from hushed.cli import app
 from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._app import sweep
 from hushed.server._datasets import Dataset, close_file
@@ -129,3 +131,15 @@ def test_a_duckdb_file_that_is_replaced_shows_its_new_columns(tmp_path):
         found = team.desk.datasets["more"]
         assert not found.stale
         assert list(found.table.columns) == ["patient", "cost", "age"]
+
+
+def test_what_no_running_server_has_is_not_said_to_be_asked_soon(tmp_path):
+    """A data set that was added since the start, or is described anew, waits for the next one."""
+    make_folder(tmp_path)
+    told = {"source": f"{tmp_path}/clinic.csv", "user": "patient"}
+    (tmp_path / "clinic.csv").write_text("patient,ward\n1,A\n")
+    add_dataset(tmp_path / "stats", "more", told, LIMIT)
+    words = ["serve", "confirm", "more", "--folder", str(tmp_path / "stats")]
+    said = " ".join(CliRunner().invoke(app, words).stdout.split())
+    assert "a server that was started with this description takes it within 20 seconds" in said
+    assert "any other one at its next start" in said

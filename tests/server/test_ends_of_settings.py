@@ -12,7 +12,14 @@ from tests.server.conftest import make_folder, open_team
 from hushed.errors import ParameterError
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
-from hushed.server._config import Column, DatasetSettings, Limits, ServerSettings, parse_settings
+from hushed.server._config import (
+    Column,
+    DatasetSettings,
+    Limits,
+    ServerSettings,
+    explain,
+    parse_settings,
+)
 from hushed.server._life import _count_busy
 from hushed.server._people import Caller, add_person, find_caller
 from hushed.server._requests import count_open, readable_at
@@ -47,6 +54,24 @@ def test_true_is_no_number(section: str, name: str, value: str) -> None:
         return
     with pytest.raises(ValidationError):
         parse_settings(f"{section}{name} = {value}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[limits]\nrun_second = 30\n", "did you mean 'run_seconds'"),
+        (f"[dataset.stays]\n{DATASET}approve_abov = 0.5\n", "did you mean 'approve_above'?"),
+        # the sections of its columns are of a data set without a source then
+        ("[datasets.stays]\n[dataset.stays.column.cost]\nlow = 0\n", "did you mean 'dataset'"),
+        (f'[dataset."stays 2025"]\n{DATASET}', "a name is 1 to 64 of A-Z a-z 0-9"),
+    ],
+)
+def test_what_is_misspelt_is_told_before_what_is_missing_for_it(text: str, said: str) -> None:
+    """To leave it out, as was said, would leave out a limit that was meant."""
+    with pytest.raises(ValidationError) as refused:
+        parse_settings(text)
+    assert said in explain(refused.value)
+    assert "^[" not in explain(refused.value)
 
 
 def test_a_grid_below_a_microsecond_is_none() -> None:

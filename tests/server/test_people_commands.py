@@ -151,7 +151,9 @@ def test_people_who_were_not_named_are_named_under_another_name(tmp_path):
     file.write_text(file.read_text() + 'user = "who"\n')
     refused = run(folder, "confirm", "more")
     assert refused.exit_code == 2
-    assert "add the data set under another name" in " ".join(refused.stderr.split())
+    said = " ".join(refused.stderr.split())
+    assert "add the data set under another name" in said
+    assert "hushed ledger open with --neighbours add-remove --unit user" in said
     text = file.read_text()
     file.write_text(text[: text.index("[dataset.more]")])
     missed = run(folder, "add", "people", *words, "--user", "who", "--keys", "wad=A")
@@ -397,6 +399,34 @@ def test_an_invitation_names_the_tokens_that_still_count(tmp_path, more):
     assert run(folder, "revoke", "ana").exit_code == 0
     told = run(folder, "invite", "ana", *more, "--json")
     assert json.loads(told.stdout)["other_tokens"] == []
+
+
+@pytest.mark.parametrize("size", ["0.3", "0.30"])
+def test_what_is_set_aside_stays_so_where_the_same_share_is_given_without_it(tmp_path, size):
+    """As after a restoration, when everybody is invited again: nothing is left to nobody."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    assert run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve").exit_code == 0
+    told = json.loads(run(folder, "invite", "cy", "--share", f"stays={size}", "--json").stdout)
+    assert (told["shares"][0]["new"], told["shares"][0]["reserved"]) == (False, True)
+    said = " ".join(run(folder, "invite", "cy", "--share", f"stays={size}").stderr.split())
+    assert "cy has this share of stays already, set aside: 0.3 of 0.3 is left" in said
+    assert "share of stays 0.3, 0.3 left, set aside" in run(folder, "people").stdout
+
+
+def test_what_is_set_aside_stays_so_where_the_budget_has_a_gamma(tmp_path):
+    """A share that is set aside has none, a cap has: they are the same share all the same."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    limit = Guarantee(epsilon=1.0, gamma=0.1, neighbours="add-remove", unit="user")
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        ledger.open_budget("wider", limit)
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace('budget = "stays"', 'budget = "wider"'))
+    assert run(folder, "confirm", "stays").exit_code == 0
+    assert run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve").exit_code == 0
+    told = json.loads(run(folder, "invite", "cy", "--share", "stays=0.3", "--json").stdout)
+    assert (told["shares"][0]["new"], told["shares"][0]["reserved"]) == (False, True)
 
 
 def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):

@@ -366,6 +366,18 @@ def test_22_a_gap_beside_a_gamma_is_booked(tmp_path):
         assert (balance.spent.gamma, balance.gamma_left) == (0.1, 0.0)
 
 
+def test_22_the_command_names_what_is_booked_and_that_a_gamma_is_gone(tmp_path):
+    """A registered function cannot be asked any more then, so nobody has to find that out."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    lose(folder, tokens, copy)
+    damage(folder)
+    words = ["serve", "restore", str(copy), "--accept-loss", "--folder", str(folder)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stderr.split())
+    assert "booked as spent, with all that was left of a gamma, in stays, stays/bo;" in said
+
+
 def test_22_a_charge_by_hand_is_not_forgotten(tmp_path):
     """It is no event of the trail: a copy from before it has all events, and lacks the charge."""
     tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"

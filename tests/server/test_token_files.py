@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
+import zlib
 
 import pytest
 
 from hushed import connect
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import NotFound, ParameterError, Refusal
 
 TOKEN = "hsh_0123456789ab_" + "s" * 43 + "_01234567"
+WHOLE = "hsh_0123456789ab_" + "s" * 43 + "_" + f"{zlib.crc32(TOKEN[:-9].encode()):08x}"
 PEM_ASKED = b'{"keys": [{"pem": "a key"}]}'
 
 
@@ -101,3 +104,23 @@ def test_no_message_shows_a_token(tmp_path):
             assert "secret words" not in told
         else:
             assert said is None
+
+
+@pytest.mark.parametrize(
+    "cut", [WHOLE[:-1], f'"{WHOLE}"', WHOLE[:16], f"{WHOLE[:-9]}x{WHOLE[-8:]}"]
+)
+def test_a_token_that_was_cut_off_or_quoted_is_told_from_one_that_ended(cut):
+    """The checksum tells, and nothing of the token is shown."""
+    asked = json.dumps({"code": "unauthorized", "title": "No token that counts was shown"}).encode()
+    for given, told in ((cut, True), (WHOLE, False)):
+        with pytest.raises(Refusal, match="No token that counts") as refused:
+            connect("https://stats.example.org", given, send=lambda *_: (401, {}, asked))
+        assert ("is no whole token" in str(refused.value)) is told
+        assert WHOLE.split("_")[2] not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize("path", ["/pages", "/pages/", "/pages/enter#hsh_secret", "/#hsh_secret"])
+def test_an_address_of_the_pages_is_told_from_that_of_the_server(path):
+    with pytest.raises(ParameterError, match="address of the pages") as refused:
+        connect(f"https://stats.example.org{path}", TOKEN, send=lambda *_: 1 / 0)
+    assert "hsh_secret" not in str(refused.value)

@@ -259,7 +259,8 @@ def confirm(
             result.update(problem=found.problem)
         if not json:
             when = (
-                "now (by a server that runs, within 20 seconds)"
+                "now (a server that was started with this description takes it within 20 "
+                "seconds, any other one at its next start)"
                 if found.at_once
                 else "after the next start"
             )
@@ -350,8 +351,9 @@ def restore(
                 print_line(f"the ledger before is {found.kept}")
             if found.lost:
                 print_note(
-                    f"{found.lost} events or charges are lost; booked as spent in "
-                    f"{len(found.booked)} budgets; failed: {found.failed} requests; "
+                    f"{found.lost} events or charges are lost; booked as spent, with all that was "
+                    f"left of a gamma, in {', '.join(found.booked) or 'no budget'}; "
+                    f"failed: {found.failed} requests; "
                     f"declined: {found.declined} that waited for approval; "
                     f"revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "

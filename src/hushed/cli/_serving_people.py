@@ -156,10 +156,11 @@ def _say_share(person: str, given: Given) -> Iterator[str]:
     dataset, size = given.grant.dataset, format_up(given.limit.epsilon)
     spent = format_up(given.spent_before)
     if not given.new:
+        aside = ", set aside" if given.grant.reserved else ""
         left = format_down(given.left)
         yield (
-            f"{person} has this share of {dataset} already: {left} of {size} is left; another size "
-            "would count in full from now on"
+            f"{person} has this share of {dataset} already{aside}: {left} of {size} is left; "
+            "another size would count in full from now on"
         )
     elif given.spent_before:
         yield (

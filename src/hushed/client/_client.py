@@ -367,8 +367,8 @@ class Client(Named, Shown):
             return read_object(self.line.ask("POST", path, body)[1], "id", "state")
         except NotFound:
             raise NotFound(
-                "there is no such request: client.waiting() lists what waits, as does hushed serve "
-                "waiting"
+                "no such request waits for you; one that was approved, declined or taken back does "
+                "not wait any more: client.waiting() lists what waits, as does hushed serve waiting"
             ) from None
 
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:

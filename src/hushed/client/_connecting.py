@@ -11,8 +11,8 @@ from hushed.client._client import Client
 from hushed.client._keys import check_keys, read_keys
 from hushed.client._pending import pending_folder
 from hushed.client._sending import Line, Send, check_url, open_line
-from hushed.client._tokens import find_token
-from hushed.errors import MissingExtra, NotFound
+from hushed.client._tokens import NOT_WHOLE, find_token, is_whole
+from hushed.errors import MissingExtra, NotFound, Refusal
 
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 
@@ -77,6 +77,10 @@ def connect(
             "there is no team server at this address: give it as the steward told it, without "
             "/v1 or /pages"
         ) from None
+    except Refusal as refused:
+        if is_whole(shown):
+            raise
+        raise type(refused)(f"{refused.message} {NOT_WHOLE}") from None
     now_is, *former = read_keys(line) if given is None else given
     return Client(
         url=place,

@@ -263,6 +263,12 @@ def check_url(url: str) -> str:
         raise ParameterError(
             "over http everybody on the way reads token and answers: use https", parameter="url"
         )
+    if parts.fragment or parts.path.rstrip("/").endswith(("/pages", "/pages/enter")):
+        raise ParameterError(
+            "this is an address of the pages, for a browser: give that of the server, without "
+            "/pages and what follows it",
+            parameter="url",
+        )
     if parts.username or parts.password or parts.query:
         raise ParameterError("url holds no password and no question", parameter="url")
     return url.rstrip("/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import zlib
 from pathlib import Path
 
 from hushed._ground.printing import name_missing, plain_path
@@ -13,6 +14,17 @@ from hushed.errors import NotFound, ParameterError
 _LONGEST = 4096  # bytes of the file that are read
 _BEGIN = "hsh_"  # of every token
 _TOKEN = re.compile(f"{_BEGIN}[0-9A-Za-z]{{12}}_")
+_WHOLE = re.compile(rf"({_BEGIN}[0-9a-f]{{12}}_[A-Za-z0-9_-]{{43}})_([0-9a-f]{{8}})")
+NOT_WHOLE = (
+    "What was given is no whole token: one is hsh_ and 65 more characters, without blanks and "
+    "quotation marks, and the last 8 are a checksum, which does not fit. Copy it again."
+)
+
+
+def is_whole(token: str) -> bool:
+    """Whether this may be a token as it was shown: nothing is cut off, added or mistyped."""
+    found = _WHOLE.fullmatch(token)
+    return found is not None and f"{zlib.crc32(found[1].encode()):08x}" == found[2]
 
 
 def find_token(token: str | None, token_file: str | Path | None) -> str:

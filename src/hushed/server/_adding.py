@@ -73,7 +73,7 @@ def add_dataset(
                 f"the ledger has a budget {found.budget!r} already, of epsilon "
                 f"{budget.limit.epsilon!r}, delta {budget.limit.delta!r} and gamma "
                 f"{budget.limit.gamma!r}, and a limit is not changed: give these numbers, or "
-                "choose another name"
+                "another name to the data set; then it has a budget of that name"
             )
         now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
         if not second_budget:

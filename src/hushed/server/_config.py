@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from hushed._ground.printing import brief, plain_path
+from hushed._ground.printing import brief, plain_path, suggest
 from hushed._ground.types import ColumnType
 from hushed.errors import NotFound, ParameterError
 from hushed.server._values import say_value
@@ -228,7 +228,8 @@ def read_settings(folder: Path) -> Settings:
     path = folder / FILE
     if not path.is_file():
         raise NotFound(
-            f"there is no {FILE} in {plain_path(folder)}: make one with hushed serve init"
+            f"there is no {FILE} in {plain_path(folder)}: name the folder of the server, as by "
+            "--folder stats, or make one with hushed serve init"
         )
     if path.stat().st_size > _LARGEST:
         raise ParameterError(f"{plain_path(path)} is too large")
@@ -251,10 +252,19 @@ def parse_settings(text: str) -> Settings:
 
 
 def explain(error: ValidationError) -> str:
-    """Name the first part that is wrong, and say how; no value is quoted."""
-    first = error.errors(include_url=False, include_input=False)[0]
+    """Name the first part that is wrong, a name that is not known before all else, and say how.
+
+    No value is quoted.
+    """
+    found = error.errors(include_url=False, include_input=False)
+    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
     place = ".".join(str(each) for each in first["loc"])
     said = say_value(first)
+    if first["type"] == "extra_forbidden":
+        known = [name for each in _Section.__subclasses__() for name in each.model_fields]
+        said += suggest(first["loc"][-1], known)
+    elif first["loc"][-1:] == ("[key]",):
+        said = "a name is 1 to 64 of A-Z a-z 0-9 . _ -, and begins with a letter or a digit"
     return f"{brief(place)}: {said}" if place else said
 
 

@@ -337,9 +337,10 @@ def require_same_unit(budget: Budget, settings: DatasetSettings) -> None:
     if (limit.unit, limit.neighbours) != (unit, "add-remove"):
         raise ParameterError(
             f"the budget {budget.name!r} is for {limit.unit}s and {limit.neighbours} "
-            f"neighbours, for ever; queries on this table need {unit}s and add-remove: take it "
-            f"out of {FILE}, and add the data set under another name, which gets a budget of its "
-            "own"
+            f"neighbours, for ever; queries on this table need {unit}s and add-remove: open "
+            f"another budget, by hushed ledger open with --neighbours add-remove --unit {unit}, "
+            f"and name it in {FILE}; or take the section out, and add the data set under another "
+            "name, which gets a budget of its own"
         )
 
 

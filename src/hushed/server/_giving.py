@@ -119,6 +119,8 @@ def give_shares(
     set aside is charged to that budget in the same transaction. The same share given again, below
     the same budget, is the one that counts, whatever was spent of it: nothing changes, but for a
     limit by the day that is named. One that is not named stays, also from one share to the next.
+    A share that is set aside, given again as a cap, is the same one, too: another one would leave
+    what was set aside to nobody.
     """
     _check_wanted(wanted)
     passed: set[str] = set()  # budgets whose key was used for another charge, by hand
@@ -193,15 +195,16 @@ def _find_same(ledger: Ledger, person: str, wanted: Wanted) -> Grant | None:
     for each in list_grants(ledger, person):
         if each.dataset != wanted.dataset:
             continue
-        same = ledger.balance(each.budget).budget.limit == _share_of(ledger, wanted)
+        kept = replace(wanted, reserve=wanted.reserve or each.reserved)
+        same = ledger.balance(each.budget).budget.limit == _share_of(ledger, kept)
         return each if same and _stands_below(ledger, each, wanted) else None
     return None
 
 
 def _stands_below(ledger: Ledger, grant: Grant, wanted: Wanted) -> bool:
-    """Whether a share is set aside as it is wanted, from the budget that the data set has now."""
-    if wanted.reserve or grant.reserved:
-        return wanted.reserve and is_set_aside(ledger, grant, wanted.above)
+    """Whether a share is below the budget that the data set has now, set aside if it has to be."""
+    if wanted.reserve or grant.reserved:  # one that is set aside stays so: it is paid already
+        return is_set_aside(ledger, grant, wanted.above)
     keys = [each.key for each in ledger.entries(grant.budget) if each.key]
     return not keys or any(has_key(ledger, wanted.above, key) for key in keys)  # charged there, too
 

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -258,12 +257,7 @@ def stop_tokens(folder: Path, name: str, token: str | None = None) -> tuple[list
     _, ledger = open_server(folder)
     with ledger:
         person = _find_person(ledger, name)
-        now = datetime.now(UTC)
-        open_ones = [
-            each["id"]
-            for each in person["tokens"]
-            if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > now
-        ]
+        open_ones = [each.id for each in list_open_tokens(person)]
         if token is None:
             return open_ones, set_active(ledger, person["id"], False, actor=MACHINE)
         if token not in open_ones:
