@@ -262,7 +262,7 @@ class Client(Named, Shown):
         Parameters
         ----------
         request : str
-            Id of the request.
+            Id of the request, or its first 8 characters.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class Client(Named, Shown):
         Refusal
             If it waits no more: what is charged stays.
         """
-        identity = _find_id(request)
+        identity = _find_id(_complete(request, self.requests))
         self.line.ask("DELETE", f"/v1/requests/{identity}")
         told = self.line.read(f"/v1/requests/{identity}", "key")
         forget_pending(self.pending, told["key"])
