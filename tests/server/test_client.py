@@ -160,6 +160,10 @@ def test_keys_that_are_not_declared_are_warned_of(client, keys):
         stays.group_by("ward", keys=keys)
     with pytest.warns(HushedWarning, match="'xyz' is not .* it declared 'surgery', 'acute'"):
         stays.group_by("ward", keys=["xyz"])
+    for condition in ("los > 2 and ward == 'Surgery'", "ward in ['acute', 'Surgery']"):
+        with pytest.warns(HushedWarning, match="'Surgery' is not among .* near them is 'surgery'"):
+            stays.filter(condition)
+    stays.filter("ward != 'acute' and city == 'Surgery' and los > 2")
     stays.group_by("ward", keys=["acute"])  # warnings are errors here
     stays.group_by("city", keys=["Oslo"])
 
