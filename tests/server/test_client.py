@@ -315,6 +315,19 @@ def test_what_waits_and_cannot_be_paid_today_says_so(tmp_path, monkeypatch):
     assert "later day" not in str(read_quote(json.dumps(told | {"left_today": 0.5}).encode()))
 
 
+def test_an_id_of_nobody_or_of_somebody_else_says_where_ids_are_listed(tmp_path, monkeypatch):
+    """In short and in full, read and taken back; a bare 'no such thing' led nowhere."""
+    other = "57ef3865-0000-4000-8000-000000000000"
+    refused = (404, {"code": "not_found", "title": "There is no such thing here."})
+    answers = {f"/v1/requests/{other}{end}": refused for end in ("", "/answer")}
+    answers |= {"/v1/requests?most=100": (200, {"items": []})}
+    client = answering(tmp_path, monkeypatch, answers | ME)
+    for identity in (other, other[:8]):
+        for do in (client.answer, client.cancel):
+            with pytest.raises(NotFound, match=r"no such request of yours.*requests\(\) lists"):
+                do(identity)
+
+
 def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
     refusal = {"code": "forbidden", "title": "This token may not do that.", "detail": "Use another"}
     answers = {

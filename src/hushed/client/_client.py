@@ -43,6 +43,10 @@ from hushed.statements._statement import REGISTERED, list_registered
 from hushed.tables import Answer, Query
 from hushed.tables._query import Query as TypedQuery
 
+_NO_REQUEST = (
+    "there is no such request of yours: client.requests() lists the newest 100; of an older one "
+    "give the whole id"
+)
 _UNPAID = ("declined", "cancelled", "expired")
 _WAIT = 20  # seconds that the server keeps one request waiting
 _FIRST = 5  # the first time: then it is said that it is charged
@@ -217,7 +221,10 @@ class Client(Named, Shown):
             If certificate and answer do not belong together, or the signature is another's: also
             that of a new key of the server, where the key was given to `connect`.
         """
-        return self._read(_find_id(_complete(request, self.requests)))
+        try:
+            return self._read(_find_id(_complete(request, self.requests)))
+        except NotFound:
+            raise NotFound(_NO_REQUEST) from None
 
     def _read(
         self, identity: str, ends: float = math.inf, waits: Waits | None = None
@@ -272,7 +279,10 @@ class Client(Named, Shown):
             If it waits no more: what is charged stays.
         """
         identity = _find_id(_complete(request, self.requests))
-        self.line.ask("DELETE", f"/v1/requests/{identity}")
+        try:
+            self.line.ask("DELETE", f"/v1/requests/{identity}")
+        except NotFound:
+            raise NotFound(_NO_REQUEST) from None
         told = self.line.read(f"/v1/requests/{identity}", "key")
         forget_pending(self.pending, told["key"])
 
@@ -582,7 +592,7 @@ def _find_id(request: str) -> str:
     try:
         return str(uuid.UUID(request))
     except (ValueError, TypeError, AttributeError):
-        raise NotFound("there is no such request: client.requests() lists yours") from None
+        raise NotFound(_NO_REQUEST) from None
 
 
 def _complete(request: str, listed: Callable[[], Sequence[Mapping[str, Any]]]) -> str:
