@@ -61,9 +61,23 @@ def test_what_cannot_be_drawn_is_refused():
     for exact, words in (({"sum": 1}, "no output 'sum'"), ({"count": 1}, "each of the 2 groups")):
         with pytest.raises(ParameterError, match=words):
             answer_figure(answer, exact=exact)
-    bins = TABLE.histogram("cost", low=0, high=4, bins=2).release(epsilon=1.0)
+    query = TABLE.group_by("city", keys=["Rome", "Oslo"]).histogram("cost", low=0, high=4, bins=2)
     with pytest.raises(ParameterError, match="no number for each group"):
-        answer_figure(bins)
+        answer_figure(query.release(epsilon=1.0))
+
+
+def test_bins_are_drawn_with_their_bars():
+    """One for each bin, by its edges; of many the first, and it is said."""
+    query = TABLE.histogram("cost", low=0, high=4, bins=2)
+    answer = query.histogram("cost", low=0, high=4, bins=50, name="fine").release(epsilon=1.0)
+    few, many = answer_figure(answer).to_dict()["vconcat"]
+    assert [each["group"] for each in points(few)] == ["0 to 2", "2 to 4"]
+    values, low = answer.values["histogram_cost"][0], answer.low["histogram_cost"][0]
+    assert [(each["value"], each["low"]) for each in points(few)] == list(
+        zip(values, low, strict=True)
+    )
+    assert len(points(many)) == 40
+    assert "40 of 50 bins" in many["layer"][0]["encoding"]["x"]["title"]
 
 
 def test_charges_are_named_beside_what_they_added(tmp_path):

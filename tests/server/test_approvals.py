@@ -66,7 +66,8 @@ def test_a_dear_request_is_charged_when_it_is_approved(team, sue):
     made = found.json()
     assert (found.status_code, made["state"], made["entry"]) == (202, "pending", None)
     assert team.ask(team.ana, "dear", epsilon=0.3, note="for the report").json() == made
-    assert team.answer(team.ana, made["id"]).json()["code"] == "not_ready"
+    refused = team.answer(team.ana, made["id"]).json()
+    assert (refused["code"], "approval" in refused["detail"]) == ("not_ready", True)
     assert team.charges() == 1
     waiting = team.send("GET", "/v1/requests?state=pending", team.sam).json()["items"]
     assert [(each["asker"], each["note"]) for each in waiting] == [("ana", "for the report")]

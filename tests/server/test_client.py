@@ -160,6 +160,10 @@ def test_keys_that_are_not_declared_are_warned_of(client, keys):
         stays.group_by("ward", keys=keys)
     with pytest.warns(HushedWarning, match="'xyz' is not .* it declared 'surgery', 'acute'"):
         stays.group_by("ward", keys=["xyz"])
+    for condition in ("los > 2 and ward == 'Surgery'", "ward in ['acute', 'Surgery']"):
+        with pytest.warns(HushedWarning, match="'Surgery' is not among .* near them is 'surgery'"):
+            stays.filter(condition)
+    stays.filter("ward != 'acute' and city == 'Surgery' and los > 2")
     stays.group_by("ward", keys=["acute"])  # warnings are errors here
     stays.group_by("city", keys=["Oslo"])
 
@@ -217,10 +221,14 @@ def test_what_waits_is_said_and_found_by_the_first_characters_of_its_id(monkeypa
             return 200, {}, json.dumps({"why_not": "The share has no room for it."}).encode()
         if path.endswith("/outlook"):  # a server of an older version
             return 404, {}, b"{}"
-        return 200, {}, json.dumps({"id": "sam", "items": items}).encode()
+        taken.extend([path] if method == "DELETE" else [])
+        return 200, {}, json.dumps({"id": "sam", "items": items, "key": "mine"}).encode()
 
+    taken: list[str] = []
     sam = connect("http://127.0.0.1:8642", "hsh_token", key=PUBLIC, send=send)
     assert sam.approve("57ef3865")["id"] == f"/v1/requests/{ids[2]}/approve"
+    sam.cancel("57ef3865")
+    assert taken == [f"/v1/requests/{ids[2]}"]
     for wrong in ("57ef3864", "57ef", "57ef3866"):
         with pytest.raises(NotFound, match="no such request"):
             sam.decline(wrong, "no")
@@ -312,6 +320,19 @@ def test_what_waits_and_cannot_be_paid_today_says_so(tmp_path, monkeypatch):
     assert "later day" not in str(read_quote(json.dumps(told | {"left_today": 0.5}).encode()))
 
 
+def test_an_id_of_nobody_or_of_somebody_else_says_where_ids_are_listed(tmp_path, monkeypatch):
+    """In short and in full, read and taken back; a bare 'no such thing' led nowhere."""
+    other = "57ef3865-0000-4000-8000-000000000000"
+    refused = (404, {"code": "not_found", "title": "There is no such thing here."})
+    answers = {f"/v1/requests/{other}{end}": refused for end in ("", "/answer")}
+    answers |= {"/v1/requests?most=100": (200, {"items": []})}
+    client = answering(tmp_path, monkeypatch, answers | ME)
+    for identity in (other, other[:8]):
+        for do in (client.answer, client.cancel):
+            with pytest.raises(NotFound, match=r"no such request of yours.*requests\(\) lists"):
+                do(identity)
+
+
 def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
     refusal = {"code": "forbidden", "title": "This token may not do that.", "detail": "Use another"}
     answers = {
@@ -328,6 +349,7 @@ def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
 def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     share = {"epsilon": 1.5, "left": {"epsilon": 1.2, "delta": 0.0}, "left_today": None}
     share |= {"gamma": 0.1, "gamma_left": 0.05}
+    days = {"left_today": 0.75, "per_day": 1.5, "today": "2026-12-01"}
     limits = {"max_epsilon": 1.0, "approve_above": 0.5, "max_rows_per_user": 3}
     listed = [STAYS | {"share": share, "open": True} | limits]
     client = answering(tmp_path, monkeypatch, {"/v1/datasets": (200, {"items": listed})} | ME)
@@ -347,6 +369,8 @@ def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     ]
     one = Datasets([listed[0] | {"max_rows_per_user": 1}])
     assert "  of each person 1 row counts" in str(one).splitlines()
+    said = str(Datasets([STAYS | {"share": share | days}]))
+    assert "epsilon 1.2 of 1.5, today (2026-12-01, UTC) 0.75 of 1.5 for each day, gamma" in said
 
 
 def test_functions_and_requests_are_printed_in_lines(tmp_path, monkeypatch):
@@ -358,11 +382,13 @@ def test_functions_and_requests_are_printed_in_lines(tmp_path, monkeypatch):
     asked |= {"query": {"aggregates": [{"name": "count"}], "groups": {"columns": ["ward"]}}}
     asked |= {"epsilon": 0.3, "delta": 0.0, "asked_at": "2026-12-01T07:10:29.28+00:00"}
     asked |= {"function": None, "note": "a\nb", "reason": "too many groups"}
+    steps = [{"filter": "age >= 65"}, {"derive": "a", "as": "b"}, {"join": "ward", "keys": ["x"]}]
+    fewer = asked | {"query": asked["query"] | {"steps": steps}}
     other = asked | {"query": None, "function": "yearly", "delta": 1e-6, "note": "", "reason": ""}
     kept = {"kept_until": "2027-02-03T01:02+00:00", "deleted_at": "2027-02-04T01:02+00:00"}
     answers = {
         "/v1/functions": (200, {"items": [function, bare | {"approve_above": 0.5}]}),
-        "/v1/requests?most=100": (200, {"items": [asked, other | kept]}),
+        "/v1/requests?most=100": (200, {"items": [asked, fewer, other | kept]}),
         "/v1/requests?state=pending&most=100": (200, {"items": []}),
     }
     client = answering(tmp_path, monkeypatch, answers | ME)
@@ -379,6 +405,8 @@ def test_functions_and_requests_are_printed_in_lines(tmp_path, monkeypatch):
     assert found[0] == asked
     assert repr(found).splitlines() == [
         "7f  declined: count by ward of stays, epsilon 0.3",
+        "  asked by ana, 2026-12-01 07:10 UTC, key 'mine', note 'a\\nb', because too many groups",
+        "7f  declined: count by ward of stays, where age >= 65, joined by ward, epsilon 0.3",
         "  asked by ana, 2026-12-01 07:10 UTC, key 'mine', note 'a\\nb', because too many groups",
         "7f  declined: function yearly of stays, epsilon 0.3, delta 1e-06",
         "  asked by ana, 2026-12-01 07:10 UTC, key 'mine', kept until 2027-02-03, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as times
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -210,6 +211,7 @@ def test_prices_pages_and_the_client_tell_it(team, monkeypatch, tmp_path):
         quote = table.quote(epsilon=0.1)
         assert (quote.fits, quote.left_today) == (False, 0.05)
         assert "does not fit into what is left of today" in str(quote)
+        assert re.search(r"epsilon 0\.1 .*0\.05 of 0\.25 left of .*UTC", quote.short)
     assert table.quote(epsilon=0.05).fits
     with pytest.raises(Overspent, match=r"limit for each day.*0\.05 of 0\.25 left"):
         table.release(epsilon=0.1)

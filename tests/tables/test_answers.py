@@ -1,6 +1,7 @@
 """What an answer and a price say, from noisy numbers alone."""
 
 import math
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -179,6 +180,18 @@ class TestWords:
         assert answer.candidates["quantiles_cost"].spacing == "geometric"
         assert "error bar" not in str(answer)
         assert str(answer).splitlines()[0] == "quantiles_cost"
+
+    def test_several_quantiles_say_which_number_is_which(self, table):
+        """Two bare numbers were read as an error bar, or in another order."""
+        answer = table.quantiles("cost", [0.9, 0.5], low=0, high=200).release(epsilon=1.0)
+        assert str(answer).splitlines()[2] == "quantiles of quantiles_cost: 0.9 0.5"
+        assert "<td>0.9 0.5</td>" in answer._repr_html_()
+
+    def test_ranks_are_told_of_the_rows_that_are_guessed(self, table):
+        """An error of 5000 ranks is a small one of millions of rows, and all of 5000."""
+        quote = table.quantiles("cost", [0.5], low=0, high=200)
+        said = quote.quote(epsilon=1.0, rows=3000).explain()
+        assert re.search(r"ranks of about 3,?000 rows", said)
 
     def test_groups_are_counted_and_large_numbers_written_out(self, table):
         """A footer that speaks of groups, not of rows, and sums that can go into a report."""

@@ -281,6 +281,7 @@ def test_quote_and_answer_say_how_much_of_the_public_table_they_publish():
         (said,) = [each for each in told.warnings if "joined public table" in each]
         assert "All of the joined public table (2 rows; columns city, land, size) becomes" in said
         assert said in told.explain()
+        assert "without a match in it are left out" in said
     assert not any("joined" in each for each in hs.table(FRAME).count().quote(epsilon=1).warnings)
 
 

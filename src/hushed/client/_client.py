@@ -43,6 +43,10 @@ from hushed.statements._statement import ASKED, REGISTERED, digest_asked, list_r
 from hushed.tables import Answer, Query
 from hushed.tables._query import Query as TypedQuery
 
+_NO_REQUEST = (
+    "there is no such request of yours: client.requests() lists the newest 100; of an older one "
+    "give the whole id"
+)
 _UNPAID = ("declined", "cancelled", "expired")
 _WAIT = 20  # seconds that the server keeps one request waiting
 _FIRST = 5  # the first time: then it is said that it is charged
@@ -218,8 +222,11 @@ class Client(Named, Shown):
             another's: also that of a new key of the server, where the key was given to `connect`.
         """
         identity = _find_id(_complete(request, self.requests))
-        found = self._read(identity)
-        key = self.line.read(f"/v1/requests/{identity}", "key")["key"]
+        try:
+            found = self._read(identity)
+            key = self.line.read(f"/v1/requests/{identity}", "key")["key"]
+        except NotFound:
+            raise NotFound(_NO_REQUEST) from None
         if not _is_of(self._open(found.envelope), identity, key):
             raise ParameterError("what was sent is the answer to another request: tell the steward")
         return found
@@ -267,7 +274,7 @@ class Client(Named, Shown):
         Parameters
         ----------
         request : str
-            Id of the request.
+            Id of the request, or its first 8 characters.
 
         Raises
         ------
@@ -276,8 +283,11 @@ class Client(Named, Shown):
         Refusal
             If it waits no more: what is charged stays.
         """
-        identity = _find_id(request)
-        self.line.ask("DELETE", f"/v1/requests/{identity}")
+        identity = _find_id(_complete(request, self.requests))
+        try:
+            self.line.ask("DELETE", f"/v1/requests/{identity}")
+        except NotFound:
+            raise NotFound(_NO_REQUEST) from None
         told = self.line.read(f"/v1/requests/{identity}", "key")
         forget_pending(self.pending, told["key"])
 
@@ -615,7 +625,7 @@ def _find_id(request: str) -> str:
     try:
         return str(uuid.UUID(request))
     except (ValueError, TypeError, AttributeError):
-        raise NotFound("there is no such request: client.requests() lists yours") from None
+        raise NotFound(_NO_REQUEST) from None
 
 
 def _complete(request: str, listed: Callable[[], Sequence[Mapping[str, Any]]]) -> str:

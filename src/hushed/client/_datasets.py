@@ -30,7 +30,7 @@ def _describe(told: Mapping[str, Any]) -> Iterator[str]:
         left = f"epsilon {format_down(share['left']['epsilon'])} of {format_up(share['epsilon'])}"
         if share.get("left_today") is not None:
             today = f"{format_down(share['left_today'])} of {format_up(share['per_day'])}"
-            left += f", of {flat(str(share.get('today')))} (UTC) {today}"
+            left += f", today ({flat(str(share.get('today')))}, UTC) {today} for each day"
             if not share["left_today"]:
                 left += ", used up, or ended by a restoration; more after that day"
         if share.get("gamma") and share.get("gamma_left") is not None:

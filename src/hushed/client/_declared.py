@@ -12,6 +12,8 @@ from hushed._ground.warned import warn_outside
 from hushed.errors import HushedWarning, ParameterError
 from hushed.statistics._candidates import Spacing
 from hushed.tables._builder import QueryBuilder
+from hushed.tables._expression_parts import texts_compared
+from hushed.tables._expressions import parse
 from hushed.tables._query import Query
 from hushed.tables._requests import AggregateKind, Bound, read_key, require_numeric
 
@@ -78,6 +80,33 @@ class DeclaredBuilder(QueryBuilder):
             self, max_rows_per_user=rows, max_groups_per_user=max_groups_per_user
         )
         return replace(bounded, taken=taken)
+
+    def filter(self, condition: str) -> Self:
+        """Keep the rows that fulfil a condition, as `hushed.Table.filter` does.
+
+        Parameters
+        ----------
+        condition : str
+            Such as ``"age >= 18 and city in ['Rome', 'Oslo']"``. A warning tells of texts that are
+            not among the keys that the steward has declared of their column.
+
+        Returns
+        -------
+        ServedTable
+            The query with the filter.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot be read, names an unknown column or is not a condition.
+        """
+        kept = QueryBuilder.filter(self, condition)
+        for column, texts in texts_compared(parse(condition, kept.query.columns).tree).items():
+            told = self.declared.keys.get(column, ())
+            others = [each for each in texts if each not in told]
+            if told and others:
+                warn_outside(HushedWarning(_say_others(column, others, told, "A count of no rows")))
+        return kept
 
     def group_by(
         self,
@@ -367,13 +396,15 @@ class DeclaredBuilder(QueryBuilder):
                 warn_outside(HushedWarning(_say_others(column, others, told)))
 
 
-def _say_others(column: str, others: Sequence[Any], told: Sequence[Any]) -> str:
+def _say_others(
+    column: str, others: Sequence[Any], told: Sequence[Any], paid: str = "A group without rows"
+) -> str:
     near = list(dict.fromkeys(found for each in others[:_MOST] for found in _find_near(each, told)))
     words = f"near them is {_name_some(near)}" if near else f"it declared {_name_some(told)}"
     are = "is" if len(others) == 1 else "are"
     return (
         f"{_name_some(others)} {are} not among the keys of {flat(column)} that the steward "
-        f"declared; {words}. A group without rows is answered, too, and paid"
+        f"declared; {words}. {paid} is answered, too, and paid"
     )
 
 

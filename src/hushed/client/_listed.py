@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import cut_text, flat, format_down, format_up
+
+_LONGEST = 80  # characters of a condition that are shown
 
 
 class Listed(list[dict[str, Any]]):
@@ -66,7 +68,7 @@ class Requests(Listed):
         when = f"{told['asked_at'][:16].replace('T', ' ')} UTC"
         price = f"epsilon {format_up(told['epsilon'])}"
         price += f", delta {format_up(told['delta'])}" if told["delta"] else ""
-        what = f"{_name(told)} of {flat(told['dataset'])}"
+        what = f"{_name(told)} of {flat(told['dataset'])}{_name_rows(told)}"
         yield f"{flat(told['id'])}  {flat(told['state'])}: {what}, {price}"
         said = [f"asked by {flat(told['asker'])}, {when}", f"key {flat(repr(told['key']))}"]
         said += [f"note {flat(repr(told['note']))}"] if told.get("note") else []
@@ -84,6 +86,18 @@ def _name(told: Mapping[str, Any]) -> str:
     by = (query.get("groups") or {}).get("columns", ())
     named = ", ".join(flat(each["name"]) for each in query["aggregates"])
     return named + (f" by {', '.join(map(flat, by))}" if by else "")
+
+
+def _name_rows(told: Mapping[str, Any]) -> str:
+    """Name the rows that a query is about: two that differ in a filter alone look alike else."""
+    words = {"filter": "where", "join": "joined by"}
+    steps = (told["query"] or {}).get("steps") or ()
+    return "".join(
+        f", {said} {cut_text(flat(each[kind]), _LONGEST)}"
+        for each in steps
+        for kind, said in words.items()
+        if kind in each
+    )
 
 
 def say_limits(told: Mapping[str, Any]) -> str:

@@ -83,7 +83,8 @@ class ServedQuote(Named, Shown):
     left_today : float, optional
         Epsilon that is left of today (UTC), of a share with a limit for each day.
     short : str, default ""
-        Which of epsilon, delta and gamma do not fit your share, and what is left of them.
+        What does not fit, and what is left of it: epsilon, delta and gamma of your share, or
+        epsilon of today. Empty if it fits, or if an older server tells nothing of today.
     """
 
     epsilon: float

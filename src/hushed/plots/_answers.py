@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, list_in_order
-from hushed._ground.printing import as_given, brief, flat, format_up
+from hushed._ground.printing import as_given, brief, flat, format_exactly, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 from hushed.tables import Answer
@@ -36,7 +37,7 @@ def answer_figure(
     -------
     altair chart
         One panel for each output of counts, sums, means, variances and single quantiles, with the
-        first 40 groups.
+        first 40 groups, and for each histogram of a query without groups, with its first 40 bins.
 
     Raises
     ------
@@ -48,13 +49,14 @@ def answer_figure(
     require_kind("answer", answer, Answer)
     alt = altair_or_refuse()
     names = [name for name, column in answer.values.items() if all(map(is_real, column))]
-    if answer.shortfall or not names:
+    binned = [] if answer.keys else list(answer.edges)
+    if answer.shortfall or not names + binned:
         raise ParameterError(
             "this answer has no number for each group: a figure shows counts, sums, means, "
-            "variances and single quantiles"
+            "variances, single quantiles, and histograms without groups"
         )
     known = _read_exact(answer, names, exact or {})
-    panels = [_draw_output(alt, answer, name, known.get(name)) for name in names]
+    panels = [_draw_output(alt, answer, name, known.get(name)) for name in names + binned]
     shown = min(len(answer), _MOST_GROUPS)
     of = f"; the first {shown} of {len(answer)} groups" if shown < len(answer) else ""
     of = of if len(answer) else "; no group is told"
@@ -71,22 +73,18 @@ def answer_figure(
 
 
 def _draw_output(alt: Any, answer: Answer, name: str, exact: Sequence[float] | None) -> Any:
-    """Draw one output: a point with its bar for each group, and a tick where it is known."""
-    keys = zip(*answer.keys.values(), strict=True) if answer.keys else [("",)]
-    groups = [" / ".join(map(flat, map(str, key))) for key in keys]
+    """Draw one output: a point with its bar for each group or bin, and a tick where it is known."""
+    marks = _list_marks(answer, name)
     rows = [
-        {
-            "group": group,
-            "value": answer.values[name][i],
-            "low": answer.low[name][i],
-            "high": answer.high[name][i],
-            **({} if exact is None else {"exact": exact[i]}),
-        }
-        for i, group in enumerate(groups[:_MOST_GROUPS])
+        dict(zip(("group", "value", "low", "high"), mark, strict=True))
+        | ({} if exact is None else {"exact": exact[i]})
+        for i, mark in enumerate(marks[:_MOST_GROUPS])
     ]
     remark = remark_of(answer, name)
-    axis = alt.Axis(labelLimit=220, ticks=bool(answer.keys))
+    axis = alt.Axis(labelLimit=220, ticks=len(marks) > 1 or bool(answer.keys))
     title = f"{flat(name)} [{remark}]" if remark else flat(name)
+    if name in answer.edges and len(rows) < len(marks):
+        title += f"; the first {len(rows)} of {len(marks)} bins"
     base = alt.Chart(alt.Data(values=rows)).encode(
         y=alt.Y("group:N", title=None, sort=None, axis=axis)
     )
@@ -103,6 +101,18 @@ def _draw_output(alt: Any, answer: Answer, name: str, exact: Sequence[float] | N
         tick = base.mark_tick(color=COLOURS[1], thickness=3, size=14, opacity=1)
         layers.append(tick.encode(x=place("exact:Q")))
     return alt.layer(*layers).properties(width=480, height=alt.Step(20))
+
+
+def _list_marks(answer: Answer, name: str) -> list[tuple[Any, ...]]:
+    """List what is drawn of an output: the name of each group or bin, its number and its bar."""
+    values, low, high = answer.values[name], answer.low[name], answer.high[name]
+    if name in answer.edges:
+        bins = pairwise(map(format_exactly, answer.edges[name]))
+        named = [f"{begins} to {ends}" for begins, ends in bins]
+        return list(zip(named, values[0], low[0], high[0], strict=True))
+    keys = zip(*answer.keys.values(), strict=True) if answer.keys else [("",)]
+    groups = [" / ".join(map(flat, map(str, key))) for key in keys]
+    return list(zip(groups, values, low, high, strict=True))
 
 
 def _read_exact(

@@ -468,9 +468,12 @@ def _left(ledger: Ledger, grant: Grant, judged: Judged, *, waits: bool) -> dict[
     except Overspent:
         short = say_short(ledger, grant.budget, judged)
         return told | {"fits": False, "left_after": None, "short": short}
+    told["left_after"] = {"epsilon": after.epsilon_left, "delta": after.delta_left}
+    epsilon = judged.guarantee.epsilon
+    # What waits for approval counts on the day on which it is approved.
+    if grant.daily is None or epsilon <= (grant.daily.most if waits else grant.daily.left()):
+        return told | {"fits": True}
     return told | {
-        "fits": grant.daily is None
-        # What waits for approval counts on the day on which it is approved.
-        or judged.guarantee.epsilon <= (grant.daily.most if waits else grant.daily.left()),
-        "left_after": {"epsilon": after.epsilon_left, "delta": after.delta_left},
+        "fits": False,
+        "short": f"epsilon {format_up(epsilon)} is asked; {grant.daily.say()}",
     }

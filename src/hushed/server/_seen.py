@@ -55,6 +55,13 @@ from hushed.server._shown import (
 )
 from hushed.tables import Answer
 
+_NO_ANSWER = {  # nothing was charged
+    "pending": "The request waits for a steward's approval.",
+    "declined": "A steward declined the request: there will be none.",
+    "cancelled": "The request was taken back: there will be none.",
+    "expired": "The request waited too long for approval: there will be none.",
+}
+
 
 def list_datasets(desk: Desk, caller: Caller) -> list[ShownDataset]:
     """List the data sets of a caller; a steward sees all that the token may."""
@@ -326,7 +333,8 @@ def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
     if state == found.state:
         desk.require_marked(found)
     if state != "answered":
-        raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
+        why = _NO_ANSWER.get(state, "")
+        raise Problem("failed") if state == "failed" else Problem("not_ready", why, wait=1)
     if found.deleted_at is not None:
         raise Problem("answer_deleted", f"SHA-256 of what could be read: {found.answer_sha256}")
     return found

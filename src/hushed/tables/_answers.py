@@ -16,7 +16,7 @@ from hushed._ground.read_only import ReadOnly, make_again, read_state
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._format import format_table, list_edges, list_lines, name_edges
+from hushed.tables._format import format_table, list_lines, list_places, name_places
 from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
 from hushed.tables._left_out import LeftOut, advise_bars, describe_bars, leaves_out
@@ -147,7 +147,7 @@ class Answer(Shown):
             title="Answer",
             text=str(self),
             words=self.explain(),
-            facts=tuple(name_edges(self.edges)),
+            facts=tuple(name_places(self)),
             lines=tuple(map(tuple, lines)),
             pictures=_draw_errors(self),
         )
@@ -162,7 +162,7 @@ class Answer(Shown):
 
     def __str__(self) -> str:
         table = format_table(list_lines(self))
-        return "\n".join([table, *list_edges(self.edges), "", self.explain()])
+        return "\n".join([table, *list_places(self), "", self.explain()])
 
     @property
     def certificate(self) -> str:

@@ -37,6 +37,21 @@ def constant_of(node: ast.expr) -> Any:
     return None
 
 
+def texts_compared(tree: ast.expr) -> dict[str, list[str]]:
+    """List the texts that each column is compared with, for equality."""
+    found: dict[str, list[str]] = {}
+    alike = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and all(isinstance(each, alike) for each in node.ops):
+            sides = [node.left, *node.comparators]
+            parts = [each for side in sides for each in getattr(side, "elts", [side])]
+            names = [name for name in map(column_of, parts) if name is not None]
+            texts = [each for each in map(constant_of, parts) if isinstance(each, str)]
+            for name in names:
+                found.setdefault(name, []).extend(texts)
+    return found
+
+
 def read_time(text: str) -> datetime.datetime:
     """Read an ISO date or time, in UTC if it has a zone."""
     found = datetime.datetime.fromisoformat(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -51,17 +51,17 @@ def format_table(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def list_edges(edges: Mapping[str, Sequence[float]]) -> list[str]:
-    """Name the edges of the bins of each histogram, which its numbers mean nothing without."""
-    return [f"{name}: {listed}" for name, listed in name_edges(edges)]
+def list_places(answer: Answer) -> list[str]:
+    """Name what the numbers of histograms and quantiles mean nothing without."""
+    return [f"{name}: {listed}" for name, listed in name_places(answer)]
 
 
-def name_edges(edges: Mapping[str, Sequence[float]]) -> list[tuple[str, str]]:
-    """Name the edges of the bins of each histogram, apart from the numbers."""
-    return [
-        (f"edges of the bins of {shown(name)}", " ".join(map(format_exactly, found)))
-        for name, found in edges.items()
-    ]
+def name_places(answer: Answer) -> list[tuple[str, str]]:
+    """Name the edges of the bins of each histogram, and which quantiles there are, in order."""
+    told = [(f"edges of the bins of {shown(name)}", each) for name, each in answer.edges.items()]
+    several = [(name, each) for name, each in answer.probabilities.items() if len(each) > 1]
+    told += [(f"quantiles of {shown(name)}", each) for name, each in several]
+    return [(name, " ".join(map(format_exactly, each))) for name, each in told]
 
 
 def _format_cell(value: Any, low: Any, high: Any) -> str:

@@ -221,11 +221,11 @@ def name_public_table(rows: int, columns: Iterable[str]) -> str:
 
 
 def publish_warnings(joins: Iterable[Join]) -> tuple[str, ...]:
-    """Say of each public table that all of it is stored with the answer, and told with it."""
+    """Say of each public table that all of it is told with the answer, and which rows are not."""
     return tuple(
         f"All of {name_public_table(len(each.keys), [each.on, *(c.name for c in each.columns)])} "
         "becomes a part of the stored answer and of its certificate, without noise: whoever reads "
-        "them reads it."
+        "them reads it." + " Rows without a match in it are left out." * (not each.keeps_all)
         for each in joins
     )
 

@@ -279,6 +279,8 @@ class Quote(Shown):
             text = f"within {size}"
             if first.startswith("rank"):
                 text = f"within {name_count(size, 'rank')}"
+                if self.rows is not None:
+                    text += f" of about {say_rows(self)}"
                 text += f": {parts}" * (len(output.measured) > 1)
                 text += f"; of {output.candidates}"
             elif len(output.measured) > 1:
