@@ -246,6 +246,7 @@ def test_another_token_gives_no_second_budget(tmp_path):
                 "dataset": "stays",
                 "epsilon": 2.0,
                 "delta": 0.0,
+                "gamma": 0.0,
                 "reserved": False,
                 "new": False,
                 "epsilon_left": 2.0,
@@ -424,7 +425,10 @@ def test_what_is_set_aside_stays_so_where_the_budget_has_a_gamma(tmp_path):
     file = folder / "hushed.toml"
     file.write_text(file.read_text().replace('budget = "stays"', 'budget = "wider"'))
     assert run(folder, "confirm", "stays").exit_code == 0
-    assert run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve").exit_code == 0
+    made = run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve")
+    assert "no gamma: cy cannot ask a registered function" in " ".join(made.stderr.split())
+    cap = run(folder, "invite", "bo", "--share", "stays=0.3")
+    assert "share of stays has a gamma of 0.1" in " ".join(cap.stderr.split())
     told = json.loads(run(folder, "invite", "cy", "--share", "stays=0.3", "--json").stdout)
     assert (told["shares"][0]["new"], told["shares"][0]["reserved"]) == (False, True)
 
