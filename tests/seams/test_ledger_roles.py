@@ -521,6 +521,29 @@ def test_no_rights_are_granted_where_others_have_some(postgres_url, kind):
                 owner.execute(f"DROP ROLE {role}")
 
 
+def test_no_rights_are_granted_where_others_have_some_on_a_column(postgres_url):
+    """They are not among the rights on the table; and what this SQL gave is not to be revoked."""
+    sql = CliRunner().invoke(app, ["ledger", "roles"]).stdout
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("CREATE ROLE staff")
+        try:
+            owner.execute("GRANT SELECT (body) ON hushed_entries TO staff")
+            with pytest.raises(psycopg.errors.RaiseException, match=r"hushed_entries \(staff\)"):
+                owner.execute(sql)
+            owner.execute("ROLLBACK")
+            owner.execute("REVOKE ALL ON hushed_entries FROM staff")
+            owner.execute(sql)
+            with pytest.raises(psycopg.errors.DuplicateObject, match="hushed_analyst"):
+                owner.execute(sql)
+            owner.execute("ROLLBACK")
+        finally:
+            for role in ("staff", "hushed_analyst", "hushed_auditor"):
+                owner.execute(f"DROP OWNED BY {role}")
+                owner.execute(f"DROP ROLE {role}")
+
+
 def test_a_ledger_in_an_earlier_schema_does_not_stand_in(postgres):
     """Whoever may create there took the charges of others, by functions that ran as they."""
     database = postgres.create_database()

@@ -1072,6 +1072,23 @@ def test_a_view_in_an_earlier_schema_does_not_stand_in_for_a_table(postgres):
     assert list(hs.table(url, "clinic.t").columns) == ["x"]
 
 
+def test_a_table_of_ones_own_stands_before_that_of_somebody_else(postgres):
+    """As PostgreSQL's own search path is meant: the schema of the login comes first."""
+    database, who = postgres.create_database(), f"ana_{os.urandom(4).hex()}"
+    url = postgres.url(database)
+    postgres.run(
+        f"CREATE ROLE {who} LOGIN PASSWORD 'x'",
+        f"CREATE SCHEMA {who} AUTHORIZATION {who}",
+        "CREATE TABLE t AS SELECT i AS x FROM generate_series(1, 9) i",
+        database=database,
+    )
+    own = url.replace(f"hushed:{postgres.password}", f"{who}:x")
+    with psycopg.connect(own) as login:
+        login.execute("CREATE TABLE t (y INTEGER)")
+    assert list(hs.table(own, "t").columns) == ["y"]
+    assert list(hs.table(url, "t").columns) == ["x"]
+
+
 def test_a_view_whose_function_looks_around_is_told_why_it_is_refused(postgres, ledger):
     """Nothing is looked up in the path of a login, also not by functions of its own in a view."""
     database = postgres.create_database()

@@ -60,6 +60,8 @@ def test_true_is_no_number(section: str, name: str, value: str) -> None:
     ("text", "said"),
     [
         ("[limits]\nrun_second = 30\n", "did you mean 'run_seconds'"),
+        ("[server]\napprove_above = 0.5\n", "belongs into [dataset.NAME]"),
+        ("[server]\nanswer_grid = 5\n", "belongs into [limits] or into [dataset.NAME]"),
         (f"[dataset.stays]\n{DATASET}approve_abov = 0.5\n", "did you mean 'approve_above'?"),
         # the sections of its columns are of a data set without a source then
         ("[datasets.stays]\n[dataset.stays.column.cost]\nlow = 0\n", "did you mean 'dataset'"),

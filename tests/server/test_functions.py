@@ -408,9 +408,12 @@ def test_a_release_that_waits_is_refused_to_the_steward_as_to_who_asks(tmp_path)
         refused = team.send("POST", f"/v1/requests/{made}/approve", team.sam)
         assert (refused.status_code, refused.json()["code"]) == (409, "no_gamma")
         page = enter(team, "sam", "steward").get("approvals").text
-        said = "the share of who asked has no gamma, as none that is set aside has: give a new cap"
-        assert said in page
-        assert team.charges() == 1  # what was set aside
+        said = "the share of who asked has no gamma, as none that is set aside has: give a new cap "
+        assert f"{said}of another size" in page
+        for size, code in ((0.5, 409), (0.4, 200)):  # the same one changes nothing
+            team.send("PUT", path, team.sam, json={"epsilon": size})
+            approved = team.send("POST", f"/v1/requests/{made}/approve", team.sam)
+            assert approved.status_code == code
 
 
 def test_a_share_that_is_set_aside_pays_no_gamma(team, tmp_path, monkeypatch):

@@ -140,7 +140,9 @@ def test_a_death_a_second_server_and_a_step_back(tmp_path, postgres_url, source,
         assert team.charges() == 1
     first = open_desk(folder, Log())
     first.serve_alone()
-    with pytest.raises(LedgerUnavailable, match="another process serves this ledger"):
+    with psycopg.connect(postgres_url) as owner:
+        found = owner.execute(f"SELECT pid FROM pg_locks WHERE classid = {_LOCK}").fetchone()
+    with pytest.raises(LedgerUnavailable, match=rf"another process serves .* {found[0]}, from "):
         create_app(folder)
     first.close()
     second = open_desk(folder, Log())
@@ -200,6 +202,10 @@ def test_another_login_that_holds_the_lock_is_named(tmp_path, postgres_url, sour
             other.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", [_LOCK, schema])
             with pytest.raises(LedgerUnavailable, match="login of the database, 'stays_reader'"):
                 desk.serve_alone()
+        held = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = {_LOCK}"
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            while owner.execute(held).fetchall():  # the database hears of the end later
+                time.sleep(0.01)
         desk.serve_alone()
     finally:
         desk.close()

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
@@ -246,6 +247,7 @@ def test_another_token_gives_no_second_budget(tmp_path):
                 "dataset": "stays",
                 "epsilon": 2.0,
                 "delta": 0.0,
+                "gamma": 0.0,
                 "reserved": False,
                 "new": False,
                 "epsilon_left": 2.0,
@@ -424,7 +426,10 @@ def test_what_is_set_aside_stays_so_where_the_budget_has_a_gamma(tmp_path):
     file = folder / "hushed.toml"
     file.write_text(file.read_text().replace('budget = "stays"', 'budget = "wider"'))
     assert run(folder, "confirm", "stays").exit_code == 0
-    assert run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve").exit_code == 0
+    made = run(folder, "invite", "cy", "--share", "stays=0.3", "--reserve")
+    assert "no gamma: cy cannot ask a registered function" in " ".join(made.stderr.split())
+    cap = run(folder, "invite", "bo", "--share", "stays=0.3")
+    assert "share of stays has a gamma of 0.1" in " ".join(cap.stderr.split())
     told = json.loads(run(folder, "invite", "cy", "--share", "stays=0.3", "--json").stdout)
     assert (told["shares"][0]["new"], told["shares"][0]["reserved"]) == (False, True)
 
@@ -500,6 +505,30 @@ def test_a_type_of_another_name_is_told_by_ours(told):
         done = run(folder, "add", "x", "no.csv", "--epsilon", "1", "--type", f"cost={kind}")
         assert f"cannot be of type '{kind}'" in " ".join(done.output.split())
         assert f"did you mean '{meant}'?" in " ".join(done.output.split())
+
+
+def test_the_letter_to_an_analyst_names_what_its_commands_print(tmp_path):
+    """Of docs/operating.md: one token, one address of the pages, and the share stays as it is."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+    part = page.partition("## What you write to an analyst")[2].partition("\n## ")[0]
+    letter = part.partition("```text\n")[2].partition("```")[0]
+    run(folder, "revoke", "ana")
+    printed = []
+    for each in part.partition("```sh\n")[2].partition("```")[0].splitlines():
+        words = [str(folder) if word == "stats" else word for word in each.split()[1:]]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        printed.append(done.stdout.strip())
+    token, door = printed
+    assert f"Token:   {token[:4]}..." in letter
+    address, _, secret = door.partition("#")
+    assert f"Pages:   https://stats.example.org{urlsplit(address).path}#{secret[:4]}..." in letter
+    (ana,) = (each for each in _setup.show_people(folder)[0] if each.name == "ana")
+    assert len(ana.tokens) == 2
+    assert len(ana.shares) == 1
+    assert "share of stays 1.5" in run(folder, "people").stdout
 
 
 def test_the_page_gives_a_data_set_more_and_what_was_spent_stays_spent(tmp_path):

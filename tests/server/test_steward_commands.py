@@ -149,6 +149,8 @@ def test_budgets_that_nothing_uses_are_marked(tmp_path):
     facts = check_server(folder).facts
     unused = [each.split()[1] for each in facts if "nobody spends from it now" in each]
     assert unused == ["spare:", "stays/bo:"]
+    (share,) = [each for each in facts if each.startswith("budget stays/bo: ")]
+    assert "given to nobody" in share  # the next share of bo has a budget of its own
     (ended,) = [each for each in facts if each.startswith("budget wrong: ")]
     assert "retired" in ended
 

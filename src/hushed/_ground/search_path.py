@@ -13,7 +13,8 @@ from typing import Any
 _PINNED = "SET LOCAL search_path TO pg_catalog, pg_temp"  # a pooler gives sessions to others
 _SCHEMAS = "SELECT pg_catalog.current_schemas(false)"
 _HOLDERS = (
-    "SELECT n.nspname, c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "SELECT n.nspname, pg_get_userbyid(c.relowner) FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace "
     "WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')"
 )
 
@@ -23,7 +24,7 @@ def pin_search_path(driver: Any) -> None:
     driver.execute(_PINNED)
 
 
-def find_schemas(driver: Any, table: str) -> tuple[list[str], dict[str, int]]:
+def find_schemas(driver: Any, table: str) -> tuple[list[str], dict[str, str]]:
     """Schemas in which this login looks, in their order; those with such a table, and its owner.
 
     Asked in a transaction, whose search path is pinned after it.
@@ -31,7 +32,7 @@ def find_schemas(driver: Any, table: str) -> tuple[list[str], dict[str, int]]:
     listed = driver.execute(_SCHEMAS).fetchone()[0]
     path = [each for each in listed if not each.startswith("pg_")]  # no schema of a user's
     pin_search_path(driver)
-    owners: dict[str, int] = dict(driver.execute(_HOLDERS, [table]).fetchall())
+    owners: dict[str, str] = dict(driver.execute(_HOLDERS, [table]).fetchall())
     return path, {each: owners[each] for each in path if each in owners}
 
 

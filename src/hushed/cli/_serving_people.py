@@ -38,7 +38,8 @@ def invite(
         bool,
         typer.Option(
             "--reserve",
-            help="Set the shares aside: charged to the data set now, and nobody else spends them.",
+            help="Set the shares aside: charged to the data set now, and nobody else spends them. "
+            "They have no gamma, and ask no registered function.",
         ),
     ] = False,
     per_day: Annotated[
@@ -143,6 +144,7 @@ def _show_share(given: Given) -> dict[str, object]:
         "dataset": given.grant.dataset,
         "epsilon": given.limit.epsilon,
         "delta": given.limit.delta,
+        "gamma": given.limit.gamma,
         "reserved": given.grant.reserved,
         "new": given.new,
         "epsilon_left": given.left,
@@ -165,6 +167,14 @@ def _say_share(person: str, given: Given) -> Iterator[str]:
     elif given.spent_before:
         yield (
             f"{person} had spent {spent} of earlier shares of {dataset}; from now on {size} more"
+        )
+    if given.limit.gamma:
+        gamma = format_up(given.limit.gamma)
+        yield f"this share of {dataset} has a gamma of {gamma}, for registered functions"
+    elif given.above.gamma:
+        yield (
+            f"this share of {dataset} has no gamma: {person} cannot ask a registered function with "
+            "it; one of another size has a gamma, if it is not set aside"
         )
     if given.limit.epsilon > given.above.epsilon:
         above = format_up(given.above.epsilon)

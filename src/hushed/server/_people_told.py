@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from hushed._ground.printing import format_down, format_up
 from hushed.ledger import Balance, Ledger
+from hushed.ledger._together import reading
 from hushed.server._config import Settings
 from hushed.server._giving import spent_before
 from hushed.server._people import Grant, list_approvers, list_grants, list_people
+from hushed.server._schema import fetch_all
 
 _USES: Final = {
     "api": "token",
@@ -22,6 +24,13 @@ INVITE_STEWARDS: Final = (
     "approves what was asked with a token that they made"
 )
 _HOUR, _DAY = 3600, 86_400
+_NOT_NAMED: Final = (
+    "; nobody spends from it now, for no data set and no share has it: what is left is there for "
+    "the next data set that names it"
+)
+_ENDED: Final = (
+    "; nobody spends from it now, for this share counts no more: what is left is given to nobody"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +82,16 @@ def datasets_of_budgets(settings: Settings) -> dict[str, list[str]]:
     return found
 
 
-def say_unused(ledger: Ledger, settings: Settings) -> set[str]:
-    """Name the budgets that no data set has, and no share that counts."""
+def say_unused(ledger: Ledger, settings: Settings) -> dict[str, str]:
+    """Say of the budgets that no data set has, and no share that counts, what is left for whom."""
     used = {each.budget for each in settings.dataset.values()}
     for person in list_people(ledger):
         used |= {each.budget for each in list_grants(ledger, person["id"])}
-    return {each.name for each in ledger.budgets()} - used
+    with reading(ledger) as connection:
+        rows = fetch_all(connection, "SELECT budget FROM @.hushed_s_grants")
+    shares = {row["budget"] for row in rows}
+    unused = {each.name for each in ledger.budgets()} - used
+    return {each: _ENDED if each in shares else _NOT_NAMED for each in unused}
 
 
 def say_approvers(ledger: Ledger, settings: Settings) -> str:

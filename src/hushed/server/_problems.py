@@ -120,7 +120,7 @@ _TO_STEWARDS = {
 }
 _WORDS_TO_STEWARDS = {
     "your share": "the share of who asked",
-    "ask a steward for a new cap": "give a new cap, without setting it aside",
+    "ask a steward for a new cap": "give a new cap of another size, without setting it aside",
 }
 
 

@@ -73,10 +73,6 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
     from hushed.tables import Table
 
-_NOT_NAMED = (
-    "; nobody spends from it now, for no data set and no share has it: what is left is there for "
-    "the next one that has"
-)
 _NEW = """\
 # The settings of a team server. `hushed serve check` reads them without starting.
 format = "hushed server 1"
@@ -320,8 +316,8 @@ def _look_at_budgets(ledger: Ledger, settings: Settings) -> tuple[list[str], lis
             balance = ledger.balance(budget.name)
             names = shared.get(budget.name, [])
             of = f" of the data sets {' and '.join(names)}" if len(names) > 1 else ""
-            more = _NOT_NAMED if budget.name in unused else ""
-            told = "retired, it takes no charge" if balance.retired else say_left(balance) + more
+            told = say_left(balance) + unused.get(budget.name, "")
+            told = "retired, it takes no charge" if balance.retired else told
             facts.append(f"budget {budget.name}{of}: {verified}, {told}")
         except HushedError as error:
             problems.append(error.message)
