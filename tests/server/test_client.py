@@ -107,6 +107,11 @@ def test_declared_bounds_need_not_be_given(client):
     assert "declared" not in str(own)
 
 
+def test_a_bound_of_rows_without_its_name_is_told_how_it_is_given(client):
+    with pytest.raises(ParameterError, match=r"bound_contributions\(max_rows_per_user=3\)"):
+        client[0].table("stays").bound_contributions(1)
+
+
 def test_bounds_that_nobody_declared_are_asked_for(client):
     """One end alone is not declared; a column that is not there is named as by the builder."""
     stays = client[0].table("stays")

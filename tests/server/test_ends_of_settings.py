@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from tests.server.conftest import make_folder, open_team
+from tests.server.conftest import QUERY, make_folder, open_team
 
 from hushed.errors import ParameterError
 from hushed.ledger._rows import run
@@ -23,7 +23,7 @@ from hushed.server._config import (
 from hushed.server._life import _count_busy
 from hushed.server._people import Caller, add_person, find_caller
 from hushed.server._requests import count_open, readable_at
-from hushed.server._setup import invite
+from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
 from hushed.server._worker import _limits
 
@@ -94,6 +94,56 @@ def test_a_public_address_names_a_host(url: str) -> None:
         parse_settings(f'[server]\npublic_url = "{url}"\n')
     for good in ("https://x", "https://x:8443/path", "http://127.0.0.1:8642", "http://[::1]:8642"):
         parse_settings(f'[server]\npublic_url = "{good}"\n')
+
+
+@pytest.mark.parametrize(("name", "least"), [("run_seconds", 1.0), ("check_seconds", 0.5)])
+def test_no_time_is_too_short_to_look_at_a_question(name: str, least: float) -> None:
+    """Everybody was refused, as if the data set were away, and ``check`` found nothing."""
+    assert getattr(parse_settings(f"[limits]\n{name} = {least}\n").limits, name) == least
+    for short in (0.0001, 0.9 * least, -1):
+        with pytest.raises(ValidationError) as refused:
+            parse_settings(f"[limits]\n{name} = {short}\n")
+        assert f"must be {least:g} or more: " in explain(refused.value)
+
+
+@pytest.mark.parametrize("port", ["65536", "99999", "123456", "-1", "", "x"])
+def test_a_port_is_one_that_there_is(port: str) -> None:
+    """``check`` said that all is well, and the server did not start."""
+    for name in ("listen", "metrics"):
+        parse_settings(f'[server]\n{name} = "127.0.0.1:65535"\n')
+        with pytest.raises(ValidationError):
+            parse_settings(f'[server]\n{name} = "127.0.0.1:{port}"\n')
+
+
+@pytest.mark.parametrize(("network", "named"), [("0.0.0.0/0", True), ("10.0.0.0/8", False)])
+def test_a_proxy_that_is_everybody_is_named(tmp_path: Any, network: str, named: bool) -> None:
+    """Everybody said for themselves from where they come, and no word was said of it."""
+    make_folder(tmp_path)
+    file = tmp_path / "stats" / "hushed.toml"
+    proxies = f'[server]\ntrusted_proxies = ["127.0.0.1", "{network}"]\n'
+    file.write_text(file.read_text().replace("[server]\n", proxies, 1))
+    found = [each for each in check_server(tmp_path / "stats").problems if "trusted_prox" in each]
+    assert [network in each for each in found] == [True] * named
+
+
+def test_a_mistaken_epsilon_is_told_what_the_data_set_allows(tmp_path: Any) -> None:
+    """What no data set allows was named, 10; and pages spoke of more where a section says more."""
+    for most, allowed in (("0.4", 0.4), ("50", 10.0)):
+        tokens = make_folder(tmp_path / most, stays=f"max_epsilon = {most}")
+        for team in open_team(tmp_path / most / "stats", tokens):
+            told = team.send("GET", "/v1/datasets/stays", team.ana).json()
+            assert told["max_epsilon"] == allowed
+            for path, terms in (("requests", {}), ("quote", {}), ("quote", {"noise": "gaussian"})):
+                found = team.send(
+                    "POST",
+                    f"/v1/datasets/stays/{path}",
+                    team.ana,
+                    json={"query": QUERY, "epsilon": 5e300} | terms,
+                    headers={"Idempotency-Key": "much"},
+                ).json()
+                assert found["code"] == "bad_value"
+                assert f"at most epsilon {allowed!r}" in found["detail"]
+            assert team.charges() == 0
 
 
 @pytest.mark.parametrize("name", ["run_memory", "check_memory"])

@@ -55,6 +55,9 @@ def spoil(run):
             ctypes.string_at(0)
         if doing == "exit":
             os._exit(0)
+        if doing == "close":
+            os.closerange(3, 1024)
+            return
         if doing == "raise":
             raise RuntimeError("{CANARY}")
         if doing == "killed":
@@ -116,6 +119,7 @@ def is_gone(tmp_path):
         ("eat", "rows"),
         ("segfault", "crash"),
         pytest.param("exit", "crash", marks=pytest.mark.soak),
+        ("close", "crash"),
         ("raise", "rows"),
         pytest.param("half", "time", marks=pytest.mark.soak),
     ],

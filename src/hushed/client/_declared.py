@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import flat, format_exactly
 from hushed._ground.warned import warn_outside
 from hushed.errors import HushedWarning, ParameterError
@@ -54,6 +55,7 @@ class DeclaredBuilder(QueryBuilder):
     declared: Declared = field(default_factory=Declared, repr=False, hash=False)
     taken: tuple[str, ...] = field(default=(), repr=False)
 
+    @called_as("bound_contributions(max_rows_per_user=3)")
     def bound_contributions(
         self, *, max_rows_per_user: int | None = None, max_groups_per_user: int | None = None
     ) -> Self:
@@ -105,7 +107,11 @@ class DeclaredBuilder(QueryBuilder):
             told = self.declared.keys.get(column, ())
             others = [each for each in texts if each not in told]
             if told and others:
-                warn_outside(HushedWarning(_say_others(column, others, told, "A count of no rows")))
+                warn_outside(
+                    HushedWarning(
+                        _say_others(column, others, told, "A condition that no row fulfils")
+                    )
+                )
         return kept
 
     def group_by(

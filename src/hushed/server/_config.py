@@ -6,7 +6,6 @@ import hashlib
 import ipaddress
 import json
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -34,7 +33,7 @@ FILE = "hushed.toml"
 DUCKDB = "duckdb:///"
 _LARGEST = 10_000_000  # bytes of the file
 _MOST_MEMORY = 10**15  # no kernel takes more for a limit than some 10**19
-_METRICS = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
+MOST_EPSILON = 10.0  # of one request, whatever a data set says
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
 
@@ -55,12 +54,23 @@ def _check_network(value: str) -> str:
     return value
 
 
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535
+
+
 def _names_server(url: str) -> bool:
     """Whether an address names a host, this computer where it is http, and asks nothing."""
     parts = urlsplit(url)
     there = parts.scheme == "https" or parts.hostname in ("127.0.0.1", "::1")
     plain = not {"?", "#", "@", " "} & set(url)
     return plain and bool(parts.hostname) and there and parts.port != 0
+
+
+def _check_seconds(value: float, least: float) -> float:
+    """Refuse a time in which no question can be looked at: everybody would be refused."""
+    if value < least:
+        raise ValueError(f"must be {least:g} or more: to look at a question takes some of it")
+    return value
 
 
 Network = Annotated[StrictStr, AfterValidator(_check_network)]
@@ -154,14 +164,15 @@ class ServerSettings(_Section):
     @model_validator(mode="after")
     def _check_listen(self) -> Self:
         host, _, port = self.listen.rpartition(":")
-        if not host or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
+        if not host or not _is_port(port):
             raise ValueError("listen is ADDRESS:PORT, such as 127.0.0.1:8642")
         if host not in ("127.0.0.1", "localhost", "[::1]") and not self.behind_proxy:
             raise ValueError(
                 "another address than 127.0.0.1 lets tokens and answers travel unencrypted: put a "
                 "proxy with TLS before the server, and say so with behind_proxy = true"
             )
-        if self.metrics is not None and not _METRICS.fullmatch(self.metrics):
+        place, _, port = (self.metrics or "127.0.0.1:0").rpartition(":")
+        if place != "127.0.0.1" or not _is_port(port):
             raise ValueError("metrics is 127.0.0.1:PORT: who watches the server is on its computer")
         url = self.public_url
         if url is not None and not url.startswith(("https://", "http://127.0.0.1", "http://[::1]")):
@@ -182,12 +193,16 @@ class Limits(_Section):
 
     body: Annotated[Whole, Field(ge=1024, le=10_000_000)] = 65_536  # bytes
     workers: Annotated[Whole, Field(ge=1, le=64)] = 2  # processes that judge questions
-    check_seconds: Annotated[Number, Field(gt=0, le=60)] = 2.0  # of a processor, for one question
+    check_seconds: Annotated[
+        Number, Field(le=60), AfterValidator(lambda given: _check_seconds(given, 0.5))
+    ] = 2.0  # of a processor, for one question
     check_memory: Annotated[Whole, Field(ge=64_000_000, le=_MOST_MEMORY)] = (
         512_000_000  # bytes, for one question
     )
     runners: Annotated[Whole, Field(ge=1, le=64)] = 2  # processes that read rows
-    run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
+    run_seconds: Annotated[
+        Number, Field(le=3600), AfterValidator(lambda given: _check_seconds(given, 1.0))
+    ] = 30.0
     run_memory: Annotated[Whole, Field(ge=256_000_000, le=_MOST_MEMORY)] = (
         2_000_000_000  # bytes, for one answer
     )
@@ -198,7 +213,7 @@ class Limits(_Section):
     running_per_person: Annotated[Whole, Field(ge=1, le=100)] = 2
     requests_per_minute: Annotated[Whole, Field(ge=1, le=100_000)] = 120
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] = 1.0  # seconds
-    max_epsilon_per_request: Annotated[Number, Field(gt=0, le=10)] = 1.0
+    max_epsilon_per_request: Annotated[Number, Field(gt=0, le=MOST_EPSILON)] = 1.0
 
 
 class Settings(_Section):
@@ -230,7 +245,7 @@ _HOMES: dict[str, type[_Section]] = {
 
 def most_epsilon(dataset: DatasetSettings, limits: Limits) -> float:
     """Give the most that one request may cost."""
-    return dataset.max_epsilon or limits.max_epsilon_per_request
+    return min(dataset.max_epsilon or limits.max_epsilon_per_request, MOST_EPSILON)
 
 
 def read_settings(folder: Path) -> Settings:

@@ -29,7 +29,7 @@ from hushed.server._bounds import (
     MOST_STEPS,
     check_parts,
 )
-from hushed.server._config import Limits, most_epsilon
+from hushed.server._config import MOST_EPSILON, Limits, most_epsilon
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._functions import check_function, require_function
@@ -44,10 +44,16 @@ from hushed.tables._question_parts import read_named
 
 MOST_ANSWERED = 2**16  # numbers of an answer: it is noised, stored and sent by the server
 MOST_SPELLED = 4_000_000  # characters of its public keys, each of which stands in many of its rows
-LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
+LEAST_EPSILON = 1e-6
 
-Epsilon = Annotated[
-    float, Field(ge=LEAST_EPSILON, le=MOST_EPSILON, allow_inf_nan=False, strict=True)
+Epsilon = Annotated[  # `check_price` refuses above what a data set allows, and names that
+    float,
+    Field(
+        ge=LEAST_EPSILON,
+        allow_inf_nan=False,
+        strict=True,
+        json_schema_extra={"maximum": MOST_EPSILON},
+    ),
 ]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
 Error = Annotated[float, Field(gt=0, le=sys.float_info.max, allow_inf_nan=False, strict=True)]
@@ -351,6 +357,8 @@ def price(
     if (asked.epsilon is None) == (asked.errors is None):
         raise Problem("bad_value", "give epsilon, or the errors that are wanted: one of them")
     require_table(dataset)
+    if asked.epsilon is not None:  # what is surely refused takes no process
+        check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     found = desk.prices.find(dataset, asked)
     if found is None:
         check_size(asked.query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
     from hushed.tables import Table
 
+_WIDEST = 8  # bits of a network of proxies: 10.0.0.0/8 is of one house
 _NEW = """\
 # The settings of a team server. `hushed serve check` reads them without starting.
 format = "hushed server 1"
@@ -361,6 +363,12 @@ def check_server(folder: Path) -> Check:
         path = ledger._store.path if ledger._store.sqlite else None
     files = [path.with_name(f"{path.name}{end}") for end in ("", "-wal")] if path else []
     problems += list_short_room(folder, files)
+    problems += [
+        f"trusted_proxies has {each}: whoever asks from there is believed to be the "
+        "proxy, and says from which address they come. Name the proxy alone"
+        for each in settings.server.trusted_proxies
+        if ipaddress.ip_network(each).prefixlen < _WIDEST
+    ]
     if (folder / KEY_FILE).stat().st_mode & 0o077:
         problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
     if (days := settings.server.retention_days) is not None:

@@ -81,7 +81,7 @@ def main(place: str) -> None:
         while True:
             told = json.loads(line.recv_bytes())
             line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
-    except (EOFError, OSError):  # the server is gone, and whoever watches may be slower
+    except (EOFError, ConnectionError):  # the server is gone; whoever watches may be slower
         _end(place)
     finally:
         shutil.rmtree(place, ignore_errors=True)
