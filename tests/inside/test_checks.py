@@ -10,6 +10,8 @@ import pytest
 import hushed as hs
 from hushed._ground import checks
 from hushed.errors import ParameterError, SpaceMismatch
+from hushed.noise._grid import _laplace_grid
+from hushed.noise._scales import single_scale
 from hushed.transformations import summation_error
 from hushed.transformations._aggregates import count_sensitivity, histogram_sensitivity
 
@@ -104,3 +106,37 @@ def test_the_name_of_a_parameter_survives_a_trip_between_processes():
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.parameter) == (str(caught.value), "delta")
     assert pickle.loads(pickle.dumps(SpaceMismatch("no"))).parameter is None
+
+
+def test_a_count_of_numpy_is_counted_on_as_a_plain_one():
+    """What was read is used: narrow numbers went round: 108 calls were told of 620."""
+    laplace = hs.Laplace(hs.proven_sensitivity(1.0, argument="a claim"), epsilon=1.0)
+    assert laplace.accuracy(0.05, np.int8(100)) == laplace.accuracy(0.05, 100)
+    made = hs.Blocks(low=0, high=1, epsilon=1.0, blocks=30, aggregate="mean")
+    public = hs.populations.Simulator(lambda rng, count: rng.random(count))
+
+    def ask(number):
+        sizes = {"rows": number(120), "trials": number(20), "isolated": False}
+        return made.simulate(lambda rows: rows.mean(), public, **sizes)
+
+    assert ask(np.uint8) == ask(int)
+    assert type(hs.blocks.Limits(memory=np.int32(2**30)).memory) is int
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("whole", [np.int64, np.int32, np.uint8])
+def test_what_numpy_counted_leaves_no_other_grid_behind(whole):
+    """Grids are remembered: noise was a sixth of what epsilon wants after a look at the error."""
+    ask = hs.noise.laplace_grid, hs.noise.gaussian_grid
+    numbers = [{"sensitivity": 1e6, "epsilon": 0.7}, {"sensitivity": 1e-3, "sigma": 10.0}]
+    for lay, number in zip(ask, numbers, strict=True):
+        _laplace_grid.cache_clear(), hs.noise.gaussian_grid.cache_clear()
+        good = lay(**number, dims=20)
+        _laplace_grid.cache_clear(), hs.noise.gaussian_grid.cache_clear()
+        assert lay(**number, dims=whole(20)) == lay(**number, dims=20) == good
+    _laplace_grid.cache_clear()
+    plain = hs.noise.laplace_grid(sensitivity=3, epsilon=0.7, dims=20)
+    _laplace_grid.cache_clear()
+    assert hs.noise.laplace_grid(sensitivity=whole(3), epsilon=0.7, dims=20) == plain
+    single_scale.cache_clear()
+    assert type(single_scale(whole(3)).exact.numerator) is int

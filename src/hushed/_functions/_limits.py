@@ -41,7 +41,7 @@ class Limits:
         for name in ("cpu_seconds", "idle_seconds"):
             object.__setattr__(self, name, require_positive(name, getattr(self, name)))
         for name in ("memory", "disk"):
-            require_count(name, getattr(self, name))
+            object.__setattr__(self, name, require_count(name, getattr(self, name)))
 
 
 def count_workers(limits: Limits, workers: int | None = None) -> int:

@@ -69,6 +69,11 @@ def is_real(value: Any) -> TypeGuard[float]:
     return is_whole(value) or isinstance(value, float | np.floating)
 
 
+def take_plain(value: Any) -> Any:
+    """Take a whole number of NumPy as a plain one: within fractions it overflows."""
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def require_positive(name: str, value: Any) -> float:
     """Refuse anything but a finite number above 0."""
     number = _double(value)

@@ -42,5 +42,6 @@ def require_independent(
             raise BadFunction(
                 "the runs of one call are not independent of each other: several calls on the same "
                 "table are farther apart than chance allows. Draw all noise anew for each run, in "
-                "a function as with rng.laplace(size=size), and keep nothing from call to call"
+                "a function as with rng.laplace(size=size), keep nothing from call to call, and "
+                "return nothing that tells the call, as the time does"
             )

@@ -187,8 +187,7 @@ def simulate(
 ) -> Simulation:
     """Draw tables, ask the function about the whole and about the blocks, and draw noise often."""
     _check_asked(f, population)
-    require_count("rows", rows)
-    require_count("trials", trials)
+    rows, trials = require_count("rows", rows), require_count("trials", trials)
     population = give_units(population, mechanism.user)
     unit = "row" if mechanism.user is None else "user"
     trial = _TableTrial(
@@ -363,7 +362,7 @@ def public_prior(
     find = _find_number if ascending else _find_label  # numbers in any other order are labels
     count, place = find(candidates)
     counts, last, source = np.zeros(count), None, give_units(population, user)
-    require_count("draws", draws)
+    draws = require_count("draws", draws)
     with show_progress("asking about public blocks", draws, shown=progress) as report:
         for draw in range(draws):
             rng = np.random.default_rng([seed, draw, _GUESSED])

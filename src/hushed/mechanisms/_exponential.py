@@ -179,6 +179,5 @@ class Exponential(Calibrated):
 
 def _regret_tail(beta: float, dims: int) -> float:
     """Regret of a race among ``dims`` candidates in units of the scale except with chance beta."""
-    require_probability("beta", beta)
-    require_count("dims", dims)
+    beta, dims = require_probability("beta", beta), require_count("dims", dims)
     return math.log(dims) - math.log(beta)

@@ -229,8 +229,7 @@ def _analytic_multiplier(epsilon: float, delta: float) -> float:
 
 
 def _each(beta: float, dims: int) -> float:
-    require_probability("beta", beta)
-    require_count("dims", dims)
+    beta, dims = require_probability("beta", beta), require_count("dims", dims)
     return chance_of_each(beta, dims)
 
 

@@ -172,7 +172,6 @@ def exponential_tail(beta: float, dims: int) -> float:
 
     ``-log(1 - (1 - beta)^(1/count))``; the union bound where the share of each is no double.
     """
-    require_probability("beta", beta)
-    require_count("dims", dims)
+    beta, dims = require_probability("beta", beta), require_count("dims", dims)
     each = chance_of_each(beta, dims)
     return -math.log(each) if each > 1e-300 else math.log(dims) - math.log(beta)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.calls import called_as
-from hushed._ground.checks import require_count
+from hushed._ground.checks import require_count, take_plain
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.numeric import LARGEST, float_above, root_above
 from hushed.errors import ParameterError
@@ -82,7 +82,6 @@ def _positive(name: str, value: float) -> Fraction:
 
 def _widened(sensitivity: float, dims: int) -> Fraction:
     """Cover the rounding in a sensitivity that was computed in double precision."""
-    dims = require_count("dims", dims)
     return _positive("sensitivity", sensitivity) * (1 + Fraction(dims + 4, 1 << 52))
 
 
@@ -123,6 +122,7 @@ def laplace_grid(*, sensitivity: float, epsilon: float, dims: int) -> Grid:
 @lru_cache(maxsize=1024)
 def _laplace_grid(sensitivity: float, level: float, dims: int) -> Grid:
     """Lay the grid for a level that is a plain float, so that equal keys mean equal decimals."""
+    sensitivity, dims = take_plain(sensitivity), require_count("dims", dims)
     distance = _widened(sensitivity, dims)
     nominal = Fraction(sensitivity) / decimal_of(level)
     return _grid(nominal, Fraction(sensitivity), distance, Fraction(dims))
@@ -153,8 +153,9 @@ def gaussian_grid(*, sensitivity: float, sigma: float, dims: int) -> Grid:
         If a parameter leaves its range, if the noise would leave the range of doubles, or if
         the integer sigma would exceed ``2**55``.
     """
+    sensitivity, dims = take_plain(sensitivity), require_count("dims", dims)
     distance = _widened(sensitivity, dims)
-    nominal = _positive("sigma", sigma)
+    nominal = _positive("sigma", take_plain(sigma))
     grid = _grid(nominal, Fraction(sensitivity), distance, root_above(dims))
     if grid.scale < 2.0**GRID_BITS:  # the lemma on the curve would not hold
         raise ParameterError(

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.checks import take_plain
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 
@@ -99,6 +100,7 @@ class Single:
 @lru_cache(maxsize=1024)
 def single_scale(scale: float | Fraction) -> Single:
     """Check one scale and split it into a high part and low digits."""
+    scale = take_plain(scale)
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise ParameterError(_range_of_scales())
     low_bits = max(math.frexp(scale)[1] - (HIGH_BITS + 1), 0)
