@@ -118,7 +118,7 @@ def test_what_is_deleted_gives_room(team, monkeypatch):
     body = find_request(team.desk.ledger, made).body
     assert kept(team) == BESIDES + len(body.encode())
     fill(team, ROOM)
-    assert "deleted after 1 days" in team.ask(team.ana, "more").json()["detail"]
+    assert "deleted after 1 day" in team.ask(team.ana, "more").json()["detail"]
 
 
 @pytest.mark.slow
