@@ -75,9 +75,8 @@ class Source:
             raise BatchRaised(type(cause).__name__, size) from cause
         if not isinstance(outputs, np.ndarray | list | tuple) or np.ndim(outputs) == 0:
             raise BadFunction(
-                f"a batch mechanism must return an array or a list of "
-                f"{name_count(size, 'output')}, got "
-                f"{type(outputs).__name__}"
+                "a batch mechanism must return an array or a list of "
+                f"{name_count(size, 'output')}, got {type(outputs).__name__}"
             )
         if len(outputs) != size:
             raise BadFunction(

@@ -66,7 +66,6 @@ def _measure_vector(made: Blocks, function: Callable[[Any], Any], table: Table) 
     if whole.shape != drawn.shape:
         raise BadFunction(
             f"blocks take one list of {name_count(drawn.shape[0], 'number')}, and the answer "
-            f"has the shape "
-            f"{whole.shape}"
+            f"has the shape {whole.shape}"
         )
     return np.asarray(drawn.middle(ask_parts(made, function, table)) - whole)

@@ -56,8 +56,7 @@ class StackedLikelihood:
         if values.shape != (len(rows), count):
             raise BadFunction(
                 f"with batch=True log_likelihood must give {name_count(count, 'number')} for "
-                f"each of "
-                f"{name_count(len(rows), 'row')}; got shape {values.shape}"
+                f"each of {name_count(len(rows), 'row')}; got shape {values.shape}"
             )
         return np.asarray(values - values.max(axis=1, keepdims=True))
 
@@ -151,8 +150,7 @@ def read_values(found: Any, count: int) -> Floats:
     if values.shape not in ((count,), (1, count)):
         raise BadFunction(
             f"log_likelihood must give {name_count(count, 'number')} for a table of one row, "
-            f"one for "
-            f"each candidate; got shape {values.shape}"
+            f"one for each candidate; got shape {values.shape}"
         )
     with np.errstate(invalid="ignore"):
         below = np.asarray(values.reshape(count) - values.max())

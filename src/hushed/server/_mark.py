@@ -149,8 +149,7 @@ def check_charges(connection: Transaction, told: Mapping[str, Spent]) -> None:
         raise DamagedLedger(
             f"the mark tells of {name_count(missing, 'charge')} that the ledger does not have: "
             "it was set back to an older copy. Restore the newest copy, or book what is missing "
-            f"as spent, with "
-            "hushed serve restore"
+            "as spent, with hushed serve restore"
         )
 
 
@@ -166,8 +165,7 @@ def check_mark(connection: Transaction, mark: tuple[int, str]) -> int:
         raise DamagedLedger(
             f"the trail has {name_count(end, 'event')} and had {number}: the ledger was set "
             "back to an older copy, and what was answered since is not charged in it. Restore "
-            f"the newest copy, or "
-            "book what is missing as spent, with hushed serve restore"
+            "the newest copy, or book what is missing as spent, with hushed serve restore"
         )
     statement = "SELECT digest FROM @.hushed_s_audit WHERE number = :number"
     row = run(connection, statement, {"number": number}).fetchone()

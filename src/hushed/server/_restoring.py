@@ -171,10 +171,8 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
         raise DamagedLedger(
             f"this copy is older than the ledger was: it has {name_count(end, 'event')}, and "
             f"the mark tells of {number}; it lacks {name_count(charges, 'charge')} of which the "
-            f"mark tells. "
-            f"Restore a newer copy; "
-            "or book what is missing as spent, fail what waits for an answer and revoke all "
-            "tokens, with --accept-loss"
+            "mark tells. Restore a newer copy; or book what is missing as spent, fail what waits "
+            "for an answer and revoke all tokens, with --accept-loss"
         )
     upgrade_tables(ledger)
     with writing(ledger) as connection:

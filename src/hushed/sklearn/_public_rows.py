@@ -191,7 +191,7 @@ def encode_table(rows: Any, scheme: Scheme) -> Any:
     if table.ndim != 2 or table.shape[1] != scheme.features + scheme.labelled:
         last = ", and the label" if scheme.labelled else ""
         raise BadRows(
-            f"the population must give arrays of numbers: "
+            "the population must give arrays of numbers: "
             f"{name_count(scheme.features, 'feature')} as in X{last}"
         )
     features = scheme.encode_features(table[:, : scheme.features])

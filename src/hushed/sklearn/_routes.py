@@ -171,8 +171,7 @@ def make_blocks(order: Order) -> Blocks:
         names = " and ".join(order.family.shapes)
         raise ParameterError(
             f"centre must be a list of {name_count(size, 'number')}, those of {names} one after "
-            f"the other, got "
-            f"{centre.size}",
+            f"the other, got {centre.size}",
             parameter="centre",
         )
     return Blocks(
